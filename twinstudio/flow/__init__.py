@@ -1,0 +1,1 @@
+"""Blocks in motion: wire format, sockets, clocks, history, alignment, recordings, imports."""

@@ -1,0 +1,1 @@
+"""Pure functions from pairs of twin and cell to figures."""

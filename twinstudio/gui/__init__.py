@@ -1,0 +1,1 @@
+"""The Qt window: one face of a session."""

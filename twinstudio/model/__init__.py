@@ -1,0 +1,1 @@
+"""Plain typed data that every other part shares; numpy and msgspec only."""

@@ -1,0 +1,1 @@
+"""Figures and series as one self-contained HTML page."""

@@ -1,0 +1,1 @@
+"""What runs a scene: processes, links, gap, recording and commands; no window."""
