@@ -66,7 +66,8 @@ class Layout(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def width(self) -> int:
         """Number of columns of all signals together."""
-        return sum((signal.width for signal in self.signals), 0)
+        total: int = sum(signal.width for signal in self.signals)
+        return total
 
     @cached_property
     def _slices(self) -> dict[str, slice]:
@@ -120,8 +121,7 @@ class Layout(msgspec.Struct, frozen=True, dict=True):
             raise LayoutError(
                 f"signal '{name}' has no component '{label}'",
                 hint=f"it has {', '.join(signal.labels)}",
-            )
-        return self.span(name).start + signal.labels.index(label)
+        return len(self.columns)
 
     def _missing(self, name: str) -> LayoutError:
         return LayoutError(
