@@ -121,7 +121,9 @@ class Layout(msgspec.Struct, frozen=True, dict=True):
             raise LayoutError(
                 f"signal '{name}' has no component '{label}'",
                 hint=f"it has {', '.join(signal.labels)}",
-        return len(self.columns)
+            )
+        start: int = self.span(name).start
+        return start + signal.labels.index(label)
 
     def _missing(self, name: str) -> LayoutError:
         return LayoutError(
