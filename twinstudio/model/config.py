@@ -43,7 +43,7 @@ def parse(text: str, kind: type[T], *, where: str) -> T:
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        raise _explained(error, kind, where) from error
+        raise _explained(error, kind, raw, where) from error
 
 
 def _in_si(raw: Any, kind: Any, key: str, where: str) -> Any:
@@ -113,12 +113,12 @@ _UNKNOWN = re.compile(r"unknown field `(.*)`")
 _MISSING = re.compile(r"missing required field `(.*)`")
 
 
-def _explained(error: msgspec.ValidationError, kind: Any, where: str) -> SceneError:
+def _explained(error: msgspec.ValidationError, kind: Any, raw: Any, where: str) -> SceneError:
     match = _MESSAGE.match(str(error))
     what, path = (match.group(1), match.group(2) or "$") if match else (str(error), "$")
     key = path.removeprefix("$").lstrip(".")
     if unknown := _UNKNOWN.search(what):
-        known = ", ".join(_keys_at(kind, path))
+        known = ", ".join(_keys_at(kind, raw, path))
         name = f"{key}.{unknown.group(1)}".lstrip(".")
         hint = f"known keys here: {known}" if known else ""
         return SceneError(f"unknown key '{name}'", where=where, hint=hint)
@@ -133,16 +133,18 @@ def _plain(what: str) -> str:
     return what.replace("`", "").replace("Expected", "expected", 1)
 
 
-def _keys_at(kind: Any, path: str) -> list[str]:
-    """Field names of the struct that a msgspec error path points to."""
-    here = kind
-    for step in re.findall(r"\.([A-Za-z_]\w*)|\[(\.\.\.|\d+)\]", path):
-        here, _ = _unwrapped(here)
-        if step[0]:
-            here = get_type_hints(here, include_extras=True).get(step[0], Any)
+def _keys_at(kind: Any, raw: Any, path: str) -> list[str]:
+    """Field names of the struct that a msgspec error path points to in `raw`."""
+    here, _ = _unwrapped(kind, raw)
+    for name, index in re.findall(r"\.([A-Za-z_]\w*)|\[(\.\.\.|\d+)\]", path):
+        if name:
+            here = get_type_hints(here, include_extras=True).get(name, Any)
+            raw = raw[name]
         else:
-            here = (get_args(here) or (Any,))[-1 if get_origin(here) is dict else 0]
-    here, _ = _unwrapped(here)
+            arguments = get_args(here) or (Any,)
+            here = arguments[-1] if get_origin(here) is dict else arguments[0]
+            raw = raw[int(index)] if index.isdigit() else None
+        here, _ = _unwrapped(here, raw)
     if isinstance(here, type) and issubclass(here, msgspec.Struct):
         return list(here.__struct_fields__)
     return []
