@@ -289,8 +289,8 @@ def _capacities(budget: int, width: int, base: int) -> tuple[int, list[int]]:
         if capacities[-1] * base * FACTOR ** (count - 1) >= _LONGEST:
             break
     if raw < _LEAST_ROWS or min(capacities) < _LEAST_ROWS:
-        # Enough for 15 levels, whose smallest share is 1/22.
-        least = 2 * (22 * _LEAST_ROWS + 16) * bin_bytes
+        # Enough for 15 levels, whose smallest share is 1/26.
+        least = 2 * (26 * _LEAST_ROWS + 16) * bin_bytes
         raise QuantityError(
             f"a history of {budget} B is too small for {width} columns",
             hint=f"give it {least} B or more",
