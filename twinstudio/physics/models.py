@@ -1,0 +1,112 @@
+"""Robot model files (URDF, SDF, MJCF) made ready for an engine.
+
+Engines know neither ``package://`` folders of a scene nor ``${VARIABLES}``, and
+say little about a mesh that is missing. So every mesh a model refers to is
+found here first, and the engine gets a copy of the model with absolute paths.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from twinstudio.model.errors import PhysicsError, SceneError
+from twinstudio.model.scene import Scene, resolve
+
+ModelKind = Literal["urdf", "sdf", "mjcf"]
+_SUFFIXES: dict[str, ModelKind] = {
+    ".urdf": "urdf",
+    ".sdf": "sdf",
+    ".world": "sdf",
+    ".xml": "mjcf",
+    ".mjcf": "mjcf",
+}
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_REFERENCES = {
+    "urdf": re.compile(r"""(<(?:mesh|texture)\b[^>]*?\bfilename\s*=\s*["'])([^"']+)(["'])"""),
+    "sdf": re.compile(r"""(<uri>\s*)([^<]+?)(\s*</uri>)"""),
+    "mjcf": re.compile(r"""(<(?:mesh|hfield|texture)\b[^>]*?\bfile\s*=\s*["'])([^"']+)(["'])"""),
+}
+_MESH_FOLDER = re.compile(r"""<compiler\b[^>]*?\bmeshdir\s*=\s*["']([^"']*)["']""")
+_SCHEME = re.compile(r"^(?:package|model|file)://")
+_UPWARDS = 5
+
+
+def model_kind(path: Path) -> ModelKind:
+    """Which language the model file `path` is written in, by its suffix.
+
+    Raises PhysicsError listing the suffixes that are known.
+    """
+    try:
+        return _SUFFIXES[path.suffix.lower()]
+    except KeyError:
+        raise PhysicsError(
+            "this is no robot model",
+            where=str(path),
+            hint=f"use a file that ends in {', '.join(_SUFFIXES)}",
+        ) from None
+
+
+@contextmanager
+def engine_copy(scene: Scene, reference: str) -> Iterator[Path]:
+    """The model that `reference` of `scene` points to, in a form an engine can load.
+
+    Yields a file in which every path is absolute; it is gone afterwards. Raises
+    SceneError if the model is missing, PhysicsError naming model and mesh if a
+    mesh is.
+    """
+    path = scene.path(reference)
+    text = rewritten(path, scene)
+    with tempfile.TemporaryDirectory(prefix="twinstudio-") as folder:
+        copy = Path(folder) / path.name
+        copy.write_text(text, encoding="utf-8")
+        yield copy
+
+
+def rewritten(path: Path, scene: Scene) -> str:
+    """The text of the model file `path` with absolute paths and without comments.
+
+    Raises PhysicsError naming the model and what it refers to, if that is missing.
+    """
+    kind = model_kind(path)
+    try:
+        text = _COMMENT.sub("", path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PhysicsError(f"cannot be read: {error}", where=str(path)) from error
+    folder = path.parent
+    if kind == "mjcf" and (match := _MESH_FOLDER.search(text)):
+        folder = folder / match.group(1)
+
+    def absolute(match: re.Match[str]) -> str:
+        before, named, after = match.groups()
+        if kind == "sdf" and not Path(named).suffix:
+            return match.group(0)  # another model or a material, no mesh
+        return f"{before}{_found(named, folder, scene, path).as_posix()}{after}"
+
+    return _REFERENCES[kind].sub(absolute, text)
+
+
+def _found(named: str, folder: Path, scene: Scene, model: Path) -> Path:
+    """The existing file a model's reference `named` means."""
+    missing = ""
+    try:
+        return resolve(named.removeprefix("file://"), _base(named, folder, scene), scene.packages)
+    except SceneError as error:
+        missing = f"{error.what}; {error.hint}" if error.hint else error.what
+    if _SCHEME.match(named):
+        # Simulators and ROS workspaces alike look for the package among the
+        # folders above the model, with its name and without.
+        rest = _SCHEME.sub("", named)
+        inner = rest.partition("/")[2]
+        for above in [folder, *folder.parents][:_UPWARDS]:
+            for candidate in (above / rest, above / inner):
+                if inner and candidate.is_file():
+                    return candidate.resolve()
+    raise PhysicsError(f"refers to mesh {missing}", where=str(model))
+
+
+def _base(named: str, folder: Path, scene: Scene) -> Path:
+    """What a relative path is relative to: packages to the scene, files to the model."""
+    return Path(scene.folder) if named.startswith("package://") else folder

@@ -1,0 +1,408 @@
+"""The twin's world: one PyBullet client with the robot and objects of a scene.
+
+Facts of PyBullet 3.2.7 that this module takes care of:
+
+* Joint motors and linear and angular damping are on by default; they are off here.
+* Inertias are computed from collision shapes unless asked otherwise; here those
+  of the model file count.
+* Joint frames are told relative to the parent's *inertial* frame, and link
+  frames only in single precision; see `World.tree`.
+* Inverse dynamics works on a model that is cached at its first use: a changed
+  mass needs a new World.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import msgspec
+import numpy as np
+import pybullet
+from numpy.typing import NDArray
+from pybullet_utils.bullet_client import BulletClient  # type: ignore[import-untyped]
+
+from twinstudio.model.errors import PhysicsError, SceneError
+from twinstudio.model.geometry import ROBOT, SceneGeometry
+from twinstudio.model.kinematics import KinematicTree, matrix, pose, quaternion_of_rpy
+from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene
+from twinstudio.physics.bodies import Joint, Visual, joints_of, tree_of, visuals_of
+from twinstudio.physics.models import engine_copy, model_kind
+from twinstudio.physics.shapes import TRIANGLES, drawable
+
+CommandKind = Literal["position", "velocity", "effort"]
+Pose = tuple[float, ...]
+Floats = NDArray[np.float64]
+_RAY_EPSILON = 1e-9
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a ray met first: `body` (``robot`` or an object), `link`, `position` [m]."""
+
+    body: str
+    link: str
+    position: tuple[float, float, float]
+
+
+class World:
+    """One scene in one PyBullet client of its own, at its home position.
+
+    joints: names of the driven joints, in signal order.
+    indices: their PyBullet joint indices. robot: PyBullet body.
+    movable: names of the objects that can move, in scene order.
+    prismatic: names of those driven joints that slide.
+    limits: float64[joints, 2], rad or m; infinite where the model sets none.
+    max_effort: largest effort of each drive, N m or N.
+    notes: what `geometry` could not draw as the model asks.
+
+    Raises SceneError when scene and model do not fit, PhysicsError when PyBullet
+    cannot load a model.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.notes: tuple[str, ...] = ()
+        self.client: Any = BulletClient(pybullet.DIRECT)
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+
+    def _build(self) -> None:
+        settings = self.scene.simulation
+        self.client.setGravity(*settings.gravity)
+        self.client.setPhysicsEngineParameter(
+            fixedTimeStep=settings.step, numSolverIterations=settings.solver_iterations
+        )
+        self._where = f"{self.scene.folder}/scene.toml"
+        self.robot = self._load_robot()
+        self._all_joints = joints_of(self.client, self.robot)
+        self._choose_joints()
+        self._tree = tree_of(
+            self.client, self.robot, self._all_joints, self.scene.robot, self._where
+        )
+        self.objects = {thing.name: self._load_object(thing) for thing in self.scene.objects}
+        self.movable = tuple(
+            thing.name for thing in self.scene.objects if self._moves(self.objects[thing.name])
+        )
+        for body in (self.robot, *self.objects.values()):
+            for link in range(-1, self.client.getNumJoints(body)):
+                self.client.changeDynamics(body, link, linearDamping=0.0, angularDamping=0.0)
+        self.release()
+        self.reset()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the PyBullet client; the world is of no use afterwards."""
+        if self.client.isConnected():
+            self.client.disconnect()
+
+    def tree(self) -> KinematicTree:
+        """Links and joints of the robot, for `twinstudio.model.kinematics`."""
+        return self._tree
+
+    def visuals(self) -> list[Visual]:
+        """Everything that can be drawn, as PyBullet loaded it."""
+        found = visuals_of(self.client, self.robot, ROBOT)
+        for name, body in self.objects.items():
+            found += visuals_of(self.client, body, name)
+        return found
+
+    def geometry(self, triangles: int = TRIANGLES) -> SceneGeometry:
+        """Tree, triangles (at most about `triangles`) and object poses, for drawing.
+
+        Raises PhysicsError naming a mesh file that neither as visual nor as
+        collision shape can be read.
+        """
+        drawing = drawable(self.visuals(), triangles)
+        self.notes = drawing.notes
+        return SceneGeometry(
+            tree=self._tree,
+            meshes=drawing.meshes,
+            objects={name: self.object_pose(name) for name in self.objects},
+        )
+
+    # ------------------------------------------------------------ state
+
+    def reset(
+        self, position: Sequence[float] | None = None, velocity: Sequence[float] | None = None
+    ) -> None:
+        """Put the robot at `position` and `velocity`, or everything at its start.
+
+        position, velocity: one value a driven joint, rad or m and rad/s or m/s.
+        Without a position, objects return to their places as well.
+        """
+        robot = self.scene.robot
+        if position is None:
+            for thing in self.scene.objects:
+                self._place(self.objects[thing.name], thing.at)
+                self.client.resetBaseVelocity(self.objects[thing.name], [0.0] * 3, [0.0] * 3)
+        self.set_joints(
+            robot.home if position is None else position, velocity or [0.0] * len(self.joints)
+        )
+        for joint in self._held:
+            self.client.resetJointState(self.robot, joint.index, robot.held[joint.name], 0.0)
+
+    def set_joints(self, position: Sequence[float], velocity: Sequence[float]) -> None:
+        """Set the driven joints alone, without a step."""
+        set_state, robot = self.client.resetJointState, self.robot
+        for index, q, qd in zip(self.indices, position, velocity, strict=True):
+            set_state(robot, index, q, qd)
+
+    def joint_state(self) -> tuple[Floats, Floats, Floats]:
+        """Position, velocity and motor effort of the driven joints, each float64[joints]."""
+        states = self.client.getJointStates(self.robot, self.indices)
+        q, qd, _, effort = zip(*states, strict=True)
+        return np.array(q), np.array(qd), np.array(effort)
+
+    def object_pose(self, name: str) -> Pose:
+        """Pose of an object's base link, x y z qx qy qz qw."""
+        body = self.objects[name]
+        position, orientation = self.client.getBasePositionAndOrientation(body)
+        offset = self._offset(body)
+        if offset is None:
+            return (*position, *orientation)
+        world = matrix(np.array([*position, *orientation])) @ np.linalg.inv(offset)
+        return tuple(float(x) for x in pose(world))
+
+    # ------------------------------------------------------------ drives
+
+    def release(self) -> None:
+        """Switch the motors of the driven joints off; held joints stay held."""
+        count = len(self.indices)
+        self.client.setJointMotorControlArray(
+            self.robot,
+            self.indices,
+            pybullet.VELOCITY_CONTROL,
+            targetVelocities=[0.0] * count,
+            forces=[0.0] * count,
+        )
+        for joint in self._held:
+            self.client.setJointMotorControl2(
+                self.robot,
+                joint.index,
+                pybullet.POSITION_CONTROL,
+                targetPosition=self.scene.robot.held[joint.name],
+                force=joint.max_effort,
+            )
+
+    def drive(self, kind: CommandKind, target: Sequence[float]) -> None:
+        """Give the drives a target, SI, one value a joint.
+
+        Position and velocity targets stay in force until the next call; an
+        effort acts for one step.
+        """
+        twin, control = self.scene.twin, self.client.setJointMotorControlArray
+        count = len(self.indices)
+        if kind == "position":
+            control(
+                self.robot,
+                self.indices,
+                pybullet.POSITION_CONTROL,
+                targetPositions=target,
+                forces=self.max_effort,
+                positionGains=[twin.position_gain] * count,
+                velocityGains=[twin.velocity_gain] * count,
+            )
+        elif kind == "velocity":
+            control(
+                self.robot,
+                self.indices,
+                pybullet.VELOCITY_CONTROL,
+                targetVelocities=target,
+                forces=self.max_effort,
+                velocityGains=[twin.velocity_gain] * count,
+            )
+        else:
+            control(self.robot, self.indices, pybullet.TORQUE_CONTROL, forces=target)
+
+    def step(self) -> None:
+        """Advance by one step of the scene."""
+        self.client.stepSimulation()
+
+    def inverse_dynamics(
+        self, position: Sequence[float], velocity: Sequence[float], acceleration: Sequence[float]
+    ) -> list[float]:
+        """Effort of the driven joints for a motion, N m or N; held joints stand still.
+
+        The masses are those of the first call: PyBullet caches its model.
+        """
+        q, qd, qdd = list(self._rest), [0.0] * len(self._rest), [0.0] * len(self._rest)
+        for k, dof in enumerate(self._dofs):
+            q[dof], qd[dof], qdd[dof] = position[k], velocity[k], acceleration[k]
+        effort = self.client.calculateInverseDynamics(self.robot, q, qd, qdd)
+        return [effort[dof] for dof in self._dofs]
+
+    def ray(self, start: Sequence[float], end: Sequence[float]) -> Hit | None:
+        """What the straight line from `start` to `end` [m] meets first, if anything."""
+        if math.dist(start, end) < _RAY_EPSILON:
+            raise PhysicsError("a ray needs two different points")
+        body, link, _, position, _ = self.client.rayTest(start, end)[0]
+        if body < 0:
+            return None
+        if body == self.robot:
+            return Hit(body=ROBOT, link=self._tree.links[link + 1].name, position=position)
+        name = next(name for name, other in self.objects.items() if other == body)
+        return Hit(body=name, link="", position=position)
+
+    # ------------------------------------------------------------ loading
+
+    def _load_robot(self) -> int:
+        robot = self.scene.robot
+        bodies = self._load(robot.model, robot.base, fixed=True)
+        for body in bodies:
+            names = {joint.name for joint in joints_of(self.client, body)}
+            if names.issuperset(robot.joints):
+                return body
+        known = [joint for body in bodies for joint in joints_of(self.client, body)]
+        names = {joint.name for joint in known}
+        unknown = next((name for name in robot.joints if name not in names), robot.joints[0])
+        movable = ", ".join(joint.name for joint in known if joint.kind != "fixed")
+        raise SceneError(
+            f"key 'robot.joints': the model has no joint '{unknown}'",
+            where=self._where,
+            hint=f"it has {movable or 'no movable joint'}",
+        )
+
+    def _load_object(self, thing: Object) -> int:
+        if thing.model:
+            bodies = self._load(thing.model, thing.at, fixed=thing.fixed)
+            if len(bodies) != 1:
+                raise PhysicsError(
+                    f"object '{thing.name}' has {len(bodies)} bodies",
+                    where=thing.model,
+                    hint="give each body an object of its own",
+                )
+            return bodies[0]
+        body = self._create(thing)
+        self.client.changeDynamics(body, -1, lateralFriction=thing.friction)
+        return body
+
+    def _create(self, thing: Object) -> int:
+        shape, client = thing.shape, self.client
+        if isinstance(shape, Box):
+            kind, sizes = pybullet.GEOM_BOX, {"halfExtents": [edge / 2 for edge in shape.size]}
+            seen = sizes
+        elif isinstance(shape, Cylinder):
+            kind = pybullet.GEOM_CYLINDER
+            sizes = {"radius": shape.radius, "height": shape.length}  # type: ignore[dict-item]
+            seen = {"radius": shape.radius, "length": shape.length}  # type: ignore[dict-item]
+        else:
+            assert shape is not None
+            kind, sizes = pybullet.GEOM_SPHERE, {"radius": shape.radius}  # type: ignore[dict-item]
+            seen = sizes
+        return int(
+            client.createMultiBody(
+                0.0 if thing.fixed else thing.mass,
+                client.createCollisionShape(kind, **sizes),
+                client.createVisualShape(kind, rgbaColor=thing.color, **seen),
+                thing.at.position,
+                quaternion_of_rpy(thing.at.rpy),
+            )
+        )
+
+    def _load(self, reference: str, at: Placement, *, fixed: bool) -> tuple[int, ...]:
+        kind, client = model_kind(self.scene.path(reference)), self.client
+        with engine_copy(self.scene, reference) as copy:
+            try:
+                if kind == "urdf":
+                    flags = pybullet.URDF_USE_INERTIA_FROM_FILE
+                    body = client.loadURDF(
+                        str(copy),
+                        at.position,
+                        quaternion_of_rpy(at.rpy),
+                        useFixedBase=fixed,
+                        flags=flags,
+                    )
+                    return (body,)
+                load = client.loadSDF if kind == "sdf" else client.loadMJCF
+                bodies = tuple(load(str(copy)))
+            except pybullet.error as error:
+                raise PhysicsError(
+                    f"PyBullet cannot load this model: {error}",
+                    where=str(self.scene.path(reference)),
+                    hint="what PyBullet printed just before tells more",
+                ) from error
+        for body in bodies:
+            self._place(body, at)
+            if fixed:
+                self._pin(body)
+        return bodies
+
+    def _pin(self, body: int) -> None:
+        """Hold a base still that its model leaves free."""
+        if not self._moves(body):
+            return
+        place, turn = self.client.getBasePositionAndOrientation(body)
+        zero = [0.0, 0.0, 0.0]
+        self.client.createConstraint(
+            body, -1, -1, -1, pybullet.JOINT_FIXED, zero, zero, place, [0, 0, 0, 1], turn
+        )
+
+    def _place(self, body: int, at: Placement) -> None:
+        offset = self._offset(body)
+        where = np.array([*at.position, *quaternion_of_rpy(at.rpy)])
+        if offset is not None:
+            where = pose(matrix(where) @ offset)
+        self.client.resetBasePositionAndOrientation(body, where[:3].tolist(), where[3:].tolist())
+
+    def _offset(self, body: int) -> Floats | None:
+        """Inertial frame of the base in its link frame, 4 x 4; None for the identity."""
+        position, orientation = self.client.getDynamicsInfo(body, -1)[3:5]
+        if not any(position) and not any(orientation[:3]):
+            return None
+        return matrix(np.array([*position, *orientation]))
+
+    def _moves(self, body: int) -> bool:
+        return bool(self.client.getDynamicsInfo(body, -1)[0] > 0.0)
+
+    def _choose_joints(self) -> None:
+        """Find the scene's joints in the model and check what it says of them."""
+        robot, found = self.scene.robot, {joint.name: joint for joint in self._all_joints}
+        movable = [joint for joint in self._all_joints if joint.kind != "fixed"]
+        names = ", ".join(joint.name for joint in movable)
+        for name in (*robot.joints, *robot.held):
+            if name not in found or found[name].kind == "fixed":
+                key = "joints" if name in robot.joints else "held"
+                raise SceneError(
+                    f"key 'robot.{key}': '{name}' is no movable joint of the model",
+                    where=self._where,
+                    hint=f"it has {names}",
+                )
+        for joint in movable:
+            if (joint.name in robot.joints) == (joint.name in robot.held):
+                raise SceneError(
+                    f"movable joint '{joint.name}' must stand in robot.joints or in robot.held",
+                    where=self._where,
+                )
+        chosen = [found[name] for name in robot.joints]
+        self.joints = robot.joints
+        self.indices = [joint.index for joint in chosen]
+        self.prismatic = tuple(joint.name for joint in chosen if joint.kind == "prismatic")
+        self.limits = np.array([[joint.lower, joint.upper] for joint in chosen])
+        self.max_effort = list(robot.max_effort) or [joint.max_effort for joint in chosen]
+        self._held = [found[name] for name in robot.held]
+        self._dofs = [movable.index(joint) for joint in chosen]
+        self._rest = [robot.held.get(joint.name, 0.0) for joint in movable]
+        self._check_values(chosen)
+
+    def _check_values(self, chosen: list[Joint]) -> None:
+        for joint, home, effort in zip(chosen, self.scene.robot.home, self.max_effort, strict=True):
+            if not joint.lower <= home <= joint.upper:
+                unit = "m" if joint.kind == "prismatic" else "rad"
+                raise SceneError(
+                    f"key 'robot.home': {home:.6g} {unit} of '{joint.name}' lies outside its"
+                    f" limits {joint.lower:.6g} ... {joint.upper:.6g} {unit}",
+                    where=self._where,
+                )
+            if effort <= 0.0:
+                raise SceneError(
+                    f"joint '{joint.name}' has no largest effort in the model",
+                    where=self._where,
+                    hint="set robot.max_effort",
+                )
