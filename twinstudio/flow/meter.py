@@ -8,7 +8,7 @@ import numpy as np
 
 from twinstudio.flow.clock import ClockModel
 from twinstudio.flow.protocol import VERSION, Description
-from twinstudio.model.block import Block
+from twinstudio.model.block import Block, Stamps
 from twinstudio.model.health import Health, LinkState
 
 _SECOND = 1_000_000_000
@@ -56,6 +56,7 @@ class Meter:
         self._last_block: int | None = None
         self._answered: int | None = None
         self._description: Description | None = None
+        self._described = now
         self._foreign: tuple[int | None, int] | None = None
         self._complaint = ""
         self._fault = ""
@@ -135,9 +136,10 @@ class Meter:
         with self._lock:
             self._answered = now
 
-    def described(self, description: Description) -> None:
+    def described(self, description: Description, now: int) -> None:
         """Take in a good description; counts restarts and new layouts."""
         with self._lock:
+            self._described = now
             old, self._description = self._description, description
             self._complaint = ""
             if old is None:
@@ -191,7 +193,7 @@ class Meter:
             p50, p99 = (float(each) for each in np.percentile(late, (50, 99)))
         return _Figures(self._rate(arrived, self._samples[slots], now), p50, p99)
 
-    def _rate(self, arrived: np.ndarray, samples: np.ndarray, now: int) -> float:  # type: ignore[type-arg]
+    def _rate(self, arrived: Stamps, samples: Stamps, now: int) -> float:
         span = max(_SECOND, self._patience())
         recent = int(np.searchsorted(arrived, now - span))
         if len(arrived) - recent < 2:
@@ -208,22 +210,20 @@ class Meter:
     def _state(self, now: int) -> tuple[LinkState, str]:
         if self._closed:
             return "closed", "closed"
+        where = self._address
         if self._foreign is not None and now - self._foreign[1] < _FOREIGN:
-            spoken = (
-                "another protocol" if self._foreign[0] is None else f"protocol {self._foreign[0]}"
-            )
-            return (
-                "incompatible",
-                f"{self._address} speaks {spoken}, this Twinstudio speaks {VERSION}: update one of them",
-            )
+            version = self._foreign[0]
+            spoken = "another protocol" if version is None else f"protocol {version}"
+            advice = f"this Twinstudio speaks {VERSION}: update one of them"
+            return "incompatible", f"{where} speaks {spoken}, {advice}"
         if self._complaint:
-            return "connecting", f"{self._address} answers, but {self._complaint}"
+            return "connecting", f"{where} answers, but {self._complaint}"
         if self._description is None:
             wait = (now - self._opened) / _SECOND
+            advice = "is it running, and is the address right?"
             return (
                 "connecting",
-                f"connecting to {self._address} for {wait:.0f} s: nobody answers yet;"
-                " is it running, and is the address right?",
+                f"connecting to {where} for {wait:.0f} s: nobody answers yet; {advice}",
             )
         return self._flow(self._description, now)
 
@@ -239,6 +239,8 @@ class Meter:
             else f"nobody answers at {self._address}; is the {who} still running?"
         )
         if since is None:
-            waited = (now - self._opened) / _SECOND
+            waited = (now - self._described) / _SECOND
+            if now - self._described <= self._patience():
+                return "connecting", f"{description.name} answers; waiting for its first sample"
             return "silent", f"{description.name} has sent no samples for {waited:.1f} s: {advice}"
         return "silent", f"silent for {(now - since) / _SECOND:.1f} s: no samples; {advice}"
