@@ -30,6 +30,11 @@ _REFERENCES = {
     "mjcf": re.compile(r"""(<(?:mesh|hfield|texture)\b[^>]*?\bfile\s*=\s*["'])([^"']+)(["'])"""),
 }
 _MESH_FOLDER = re.compile(r"""<compiler\b[^>]*?\bmeshdir\s*=\s*["']([^"']*)["']""")
+_LINK = re.compile(r"<link\b([^>]*?)(?:/>|(?<!/)>(.*?)</link>)", re.DOTALL)
+_NOTHING = (
+    '<inertial><mass value="0"/>'
+    '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial>'
+)
 _SCHEME = re.compile(r"^(?:package|model|file)://")
 _UPWARDS = 5
 
@@ -85,7 +90,22 @@ def rewritten(path: Path, scene: Scene) -> str:
             return match.group(0)  # another model or a material, no mesh
         return f"{before}{_found(named, folder, scene, path).as_posix()}{after}"
 
-    return _REFERENCES[kind].sub(absolute, text)
+    text = _REFERENCES[kind].sub(absolute, text)
+    return _massless(text) if kind == "urdf" else text
+
+
+def _massless(urdf: str) -> str:
+    """`urdf` with a mass of zero in every link that names none.
+
+    That is what URDF means by it; PyBullet would give each 1 kg and 1 kg m^2,
+    for instance to a frame that only marks the tool.
+    """
+
+    def completed(match: re.Match[str]) -> str:
+        attributes, content = match.group(1), match.group(2) or ""
+        return f"<link{attributes}>{'' if '<inertial' in content else _NOTHING}{content}</link>"
+
+    return _LINK.sub(completed, urdf)
 
 
 def _found(named: str, folder: Path, scene: Scene, model: Path) -> Path:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import fast_simplification
+import fast_simplification  # type: ignore[import-untyped]
 import numpy as np
 import trimesh
 from numpy.typing import NDArray
