@@ -1,16 +1,43 @@
 """The composition root: one scene, its twin, its cell, and everything between."""
 
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twinstudio.flow.protocol import Event
+from twinstudio.model.errors import LinkError, QuantityError, RecordingError, TwinstudioError
 from twinstudio.model.geometry import SceneGeometry
-from twinstudio.model.scene import Scene
+from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.scene import Scene, load_scene
 from twinstudio.model.views import (
     CommandInfo,
     Entry,
     Moment,
+    ReplayView,
     SignalChoice,
     Snapshot,
+    SourceName,
     Trace,
     TraceQuery,
 )
+from twinstudio.session import traces
+from twinstudio.session.cast import Cast, CellChoice
+from twinstudio.session.commands import CommandSet, as_line
+from twinstudio.session.gapline import GapLine
+from twinstudio.session.journal import Journal
+from twinstudio.session.recording import Recording
+from twinstudio.session.source import Source
+
+TICK_SECONDS = 0.05
+TABLES_EVERY = 0.5
+STATUS_EVERY = 0.2
+HISTORY_BYTES = 256 * 2**20
+WINDOW_SECONDS = 10.0
 
 
 class Session:
@@ -19,56 +46,311 @@ class Session:
     Views are pulled; nothing calls back into a face.
     """
 
-    scene: Scene
+    def __init__(
+        self, scene: Scene, *, choice: CellChoice = CellChoice(), budget: int = HISTORY_BYTES
+    ) -> None:
+        """A session on `scene`; nothing runs before `start`.
+
+        choice: what stands for the cell. budget: bytes of memory for the history
+        of each source.
+        """
+        self.scene = scene
+        self._choice = choice
+        self.journal = Journal()
+        self._gap = GapLine(budget=budget // 2, window=WINDOW_SECONDS)
+        self._recording = Recording(scene, self.journal)
+        self._cast = Cast(
+            scene,
+            self.journal,
+            budget=budget,
+            on_event=self._on_event,
+            joined=self._recording.attach,
+            leaving=self._recording.detach,
+        )
+        self._tables: traces.Tables = (None, None)
+        self._twin_status: Mapping[str, Any] = {}
+        self._replay: ReplayView | None = None
+        self._stop = threading.Event()
+        self._worker = threading.Thread(target=self._work, name="session-worker", daemon=True)
+        self._orders = ThreadPoolExecutor(1, thread_name_prefix="session-commands")
+        self._commands = CommandSet(
+            {
+                "cell.connect": self.cell_connect,
+                "cell.replay": self.cell_replay,
+                "cell.restart": self.cell_restart,
+                "gap.reset": self.gap_reset,
+                "gap.window": self.gap_window,
+                "record.start": self.record_start,
+                "record.stop": self.record_stop,
+                "replay.loop": self.replay_loop,
+                "replay.pause": self.replay_pause,
+                "replay.rate": self.replay_rate,
+                "replay.resume": self.replay_resume,
+                "replay.seek": self.replay_seek,
+                "twin.mode": self.twin_mode,
+                "twin.restart": self.twin_restart,
+            }
+        )
+
+    @classmethod
+    def open(cls, scene: str | Path, *, cell: str = "", log: Path | None = None) -> "Session":
+        """A session on the scene at (or called) `scene`; raises SceneError."""
+        if log is not None and not log.is_file():
+            raise RecordingError(f"there is no recording {log}")
+        return cls(load_scene(scene), choice=CellChoice(cell, log))
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start twin and cell in the background; returns at once."""
+        self._worker.start()
+        self._orders.submit(self._told, "cell", lambda: self._cast.start_cell(self._choice))
+        self._orders.submit(self._told, "twin", self._cast.start_twin)
+
+    def close(self) -> None:
+        """Stop everything and wait until no thread and no process is left."""
+        self._stop.set()
+        self._cast.interrupt()
+        self._orders.shutdown(wait=True, cancel_futures=True)
+        if self._worker.is_alive():
+            self._worker.join()
+        self._recording.close()
+        self._cast.close()
+
+    def __enter__(self) -> "Session":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- views --------------------------------------------------------------------------------
 
     @property
     def geometry(self) -> SceneGeometry | None:
         """What to draw, as soon as the twin has told; None until then."""
-        raise NotImplementedError
-
-    def start(self) -> None:
-        """Start twin and cell in the background; returns at once."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Stop everything and wait until no thread and no process is left."""
-        raise NotImplementedError
+        return self._cast.geometry
 
     def snapshot(self) -> Snapshot:
         """The newest picture; cheap (under 1 ms), call it once a frame."""
-        raise NotImplementedError
+        window, run = self._tables
+        return Snapshot(
+            now=time.monotonic_ns(),
+            sources=tuple(
+                source.view(self._cast.note(role))
+                for role, source in sorted(self._cast.sources.items())
+            ),
+            window=window,
+            run=run,
+            recording=self._recording.view(),
+            replay=self._replay,
+            real_time=float(self._twin_status.get("real_time", np.nan)),
+            lateness=float(self._twin_status.get("lateness", np.nan)),
+        )
 
     def traces(self, query: TraceQuery) -> list[Trace]:
         """Decimated lines of cell, twin and gap for one signal; cheap."""
-        raise NotImplementedError
+        return traces.traces(query, self._cast.sources, self._gap.history)
 
     def signals(self) -> list[SignalChoice]:
         """What can be plotted now."""
-        raise NotImplementedError
+        return traces.choices(self._cast.sources)
 
     def moment(self, stamp: int) -> Moment:
         """Twin and cell at a past instant [ns, session clock], for scrubbing."""
-        raise NotImplementedError
+        return traces.moment(stamp, self._cast.sources)
 
     def extent(self) -> tuple[int, int]:
         """First and last instant that history still holds [ns, session clock]."""
-        raise NotImplementedError
+        return traces.extent(self._cast.sources)
 
     def entries(self, since: int) -> list[Entry]:
         """Log entries with seq >= since, oldest first."""
-        raise NotImplementedError
+        return self.journal.since(since)
+
+    # --- commands -----------------------------------------------------------------------------
 
     def commands(self) -> list[CommandInfo]:
         """Every named command; a face offers them, `run` carries them out."""
-        raise NotImplementedError
+        return self._commands.infos()
 
     def run(self, command: str, **args: object) -> object:
-        """Carry out a command by name; raises TwinstudioError in plain words.
+        """Carry out a command by name and wait; raises TwinstudioError in plain words.
 
         Also written to the session log as a line that can be replayed.
-        Commands: record.start(path=""), record.stop(), replay.pause(),
-        replay.resume(), replay.seek(seconds), replay.rate(factor),
-        replay.loop(on), twin.mode(mode), twin.restart(), cell.restart(),
-        cell.connect(endpoint), cell.replay(log), gap.reset(), gap.window(seconds).
         """
-        raise NotImplementedError
+        self.journal.write("info", "command", as_line(command, args))
+        return self._commands.run(command, args)
+
+    def submit(self, command: str, **args: object) -> "Future[object]":
+        """Carry out a command in the background, in order; a failure is an alarm in the log."""
+        return self._orders.submit(self._told, command, lambda: self.run(command, **args))
+
+    def cell_connect(self, endpoint: str) -> None:
+        """Connect to a running cell.
+
+        endpoint: its control address, e.g. tcp://127.0.0.1:5600
+        """
+        self._choice = CellChoice(endpoint=endpoint)
+        self._cast.start_cell(self._choice)
+
+    def cell_replay(self, log: str) -> None:
+        """Replay a recording as the cell.
+
+        log: path of the recording (MCAP)
+        """
+        if not Path(log).is_file():
+            raise RecordingError(
+                f"there is no recording {log}", hint="give the path of an MCAP file"
+            )
+        self._choice = CellChoice(log=Path(log))
+        self._cast.start_cell(self._choice)
+
+    def cell_restart(self) -> None:
+        """Start the cell anew, or connect to it anew."""
+        self._cast.start_cell(self._choice)
+
+    def twin_restart(self) -> None:
+        """Start the twin process anew."""
+        self._cast.start_twin()
+
+    def twin_mode(self, mode: str) -> None:
+        """Choose how the twin runs beside the cell.
+
+        mode: commanded, following or resynchronised
+        """
+        self._cast.get("twin").link.request("mode", mode=mode)
+
+    def gap_reset(self) -> None:
+        """Start the figures over the run anew."""
+        self._gap.reset()
+
+    def gap_window(self, seconds: float) -> None:
+        """Set the length of the sliding window.
+
+        seconds: 1 to 600
+        """
+        if not 1.0 <= float(seconds) <= 600.0:
+            raise QuantityError(f"a gap window of {seconds} s; it may be 1 to 600 s")
+        self._gap.window = float(seconds)
+
+    def record_start(self, path: str = "") -> str:
+        """Record cell and twin.
+
+        path: MCAP file to write; without one a new file in the user's folder
+        """
+        return str(self._recording.start(Path(path) if path else None, self._cast.sources))
+
+    def record_stop(self) -> None:
+        """Stop recording and close the file."""
+        self._recording.stop()
+
+    def replay_pause(self) -> None:
+        """Pause the replayed cell."""
+        self._transport("pause")
+
+    def replay_resume(self) -> None:
+        """Let the replayed cell go on."""
+        self._transport("resume")
+
+    def replay_seek(self, seconds: float) -> None:
+        """Jump in the replayed log.
+
+        seconds: from its start
+        """
+        self._transport("seek", seconds=float(seconds))
+
+    def replay_rate(self, factor: float) -> None:
+        """Replay faster or slower.
+
+        factor: 1 is real time
+        """
+        self._transport("rate", factor=float(factor))
+
+    def replay_loop(self, on: bool) -> None:
+        """Start over at the end of the log, or not.
+
+        on: true or false
+        """
+        self._transport("loop", on=bool(on))
+
+    def _transport(self, operation: str, **args: object) -> None:
+        if self._choice.log is None:
+            raise LinkError("the cell is no replay", hint="run cell.replay(log=...) first")
+        self._cast.get("cell").link.request(operation, **args)
+        self._poll_replay()
+
+    # --- what happens by itself ---------------------------------------------------------------
+
+    def _told(self, kind: str, order: Any) -> object:
+        """Carry out `order`; nobody waits for it, so a failure goes into the log."""
+        try:
+            return order()
+        except TwinstudioError as error:
+            self.journal.write("alarm", kind, str(error))
+            raise
+
+    def _on_event(self, role: SourceName, event: Event) -> None:
+        self.journal.write(event.level, role, event.text)
+        self._recording.event(role, event)
+
+    def _work(self) -> None:
+        """The worker: pairs, figures, status, deaths; the same failure is told once."""
+        due_tables = due_status = 0.0
+        told = ""
+        while not self._stop.wait(TICK_SECONDS):
+            now = time.monotonic()
+            try:
+                self._pair(tables=now >= due_tables)
+                if now >= due_tables:
+                    due_tables = now + TABLES_EVERY
+                if now >= due_status:
+                    due_status = now + STATUS_EVERY
+                    self._poll()
+            except TwinstudioError as error:
+                if str(error) != told:
+                    told = str(error)
+                    self.journal.write("alarm", "session", told)
+
+    def _pair(self, *, tables: bool) -> None:
+        twin, cell = self._cast.sources.get("twin"), self._cast.sources.get("cell")
+        if twin is None or cell is None:
+            return
+        if self._gap.kinematics is None and self.geometry is not None:
+            self._gap.kinematics = Kinematics(self.geometry.tree)
+        self._gap.advance(twin, cell)
+        if tables:
+            self._tables = self._gap.tables(twin, cell)
+
+    def _poll(self) -> None:
+        """Deaths of children, the twin's pace, the replay's position, the disk."""
+        self._cast.watch()
+        self._recording.poll(self._cast.sources)
+        self._twin_status = _asked(self._cast.sources.get("twin"), "status") or {}
+        self._poll_replay()
+
+    def _poll_replay(self) -> None:
+        log = self._choice.log
+        status = _asked(self._cast.sources.get("cell"), "status") if log is not None else None
+        if log is None:
+            self._replay = None
+        elif status is not None and "duration" in status:
+            self._replay = ReplayView(
+                log=str(log),
+                position=float(status["position"]),
+                duration=float(status["duration"]),
+                rate=float(status["rate"]),
+                paused=bool(status["paused"]),
+                loop=bool(status["loop"]),
+            )
+
+
+def _asked(source: Source | None, operation: str) -> Mapping[str, Any] | None:
+    """The answer to a quick question, None from one that is not there to answer."""
+    if source is None or source.link.health().state not in {"streaming", "silent"}:
+        return None
+    try:
+        answer = source.link.request(operation, timeout=0.5)
+    except LinkError:
+        return None  # its silence shows in the link's health
+    return answer if isinstance(answer, dict) else None

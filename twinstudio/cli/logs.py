@@ -1,0 +1,94 @@
+"""``import``, ``record`` and ``gap``: logs in, logs out, figures from logs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("import")(import_)
+    app.command()(record)
+    app.command()(gap)
+
+
+def import_(
+    format_: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="panda_gaz, emps, kuka_kr300, ur10e_innopolis, schunk_tum, cmu_push,"
+            " ur3_cobotops, servo_backlash, csv, mat, mcap or rosbag2.",
+        ),
+    ],
+    source: Annotated[Path, typer.Argument(help="The log: a file or the data set's folder.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT.mcap", help="Where the recording goes.")],
+    mapping: Annotated[
+        Path | None, typer.Option(help="For csv and mat: which column is what (TOML).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Turn a foreign log into a recording; says what was dropped and why.
+
+    Example: twinstudio import emps logs/DATA_EMPS.mat emps.mcap
+    """
+    from twinstudio.cli import show
+    from twinstudio.flow.importers import import_log
+
+    report = import_log(format_, source, out, mapping=mapping)
+    if as_json:
+        show.json(report.as_json())
+    else:
+        print(report.as_text())
+
+
+def record(
+    out: Annotated[Path, typer.Argument(metavar="OUT.mcap")],
+    cell: Annotated[str, typer.Option(help="Control address of the cell.")] = "",
+    twin: Annotated[str, typer.Option(help="Control address of the twin.")] = "",
+    seconds: Annotated[float, typer.Option(min=0.0, help="0: until interrupted.")] = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Record running endpoints to MCAP, without a window.
+
+    Example: twinstudio record shift.mcap --cell tcp://127.0.0.1:5600 --seconds 60
+    """
+    from twinstudio.cli import show
+    from twinstudio.session.recording import record_endpoints
+
+    outcome = record_endpoints(out, cell=cell, twin=twin, seconds=seconds)
+    if as_json:
+        show.json(outcome)
+    else:
+        print(f"{outcome['path']}: {outcome['seconds']:.1f} s, {outcome['bytes']} bytes")
+
+
+def gap(
+    log: Annotated[Path, typer.Argument(help="Recording (MCAP).")],
+    scene: Annotated[str, typer.Option(help="Scene whose twin is compared.")],
+    html: Annotated[Path | None, typer.Option(help="Also write a report with plots.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare a recording with the twin, joint by joint.
+
+    A recording that holds a twin is compared with that; else the scene's twin is
+    run under the recorded commands, or follows the recorded joints if there are none.
+
+    Example: twinstudio gap panda.mcap --scene panda_cell --json
+    """
+    from twinstudio.cli import show
+    from twinstudio.gap.table import as_json as figures
+    from twinstudio.session.offline import gap_of_log, report_of
+
+    outcome = gap_of_log(log, scene)
+    if html is not None:
+        report_of(outcome, html)
+    if as_json:
+        show.json(figures(outcome.table))
+        return
+    show.gap_table(outcome.table)
+    if html is not None:
+        print(f"report: {html}")

@@ -1,0 +1,51 @@
+"""The ``twinstudio`` command: parses, calls, prints; nothing else happens here."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from twinstudio.cli import bench, info, logs, processes, window
+from twinstudio.model.errors import TwinstudioError
+
+EPILOG = """Examples:
+
+  twinstudio                          the window on the demo scene\n
+  twinstudio scenes/my_cell           the window on a scene of your own\n
+  twinstudio demo --headless          20 s without a window, ending in a gap table and a report\n
+  twinstudio import panda_gaz LOGS panda.mcap\n
+  twinstudio gap panda.mcap --scene panda_cell --json
+"""
+
+app = typer.Typer(
+    name="twinstudio",
+    help="Workbench for the digital twin of one robot cell. Without a command: the window.",
+    epilog=EPILOG,
+    no_args_is_help=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+for part in (window, processes, logs, bench, info):
+    part.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; exit status 0 only when it worked."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = app(_with_command(given), standalone_mode=True)
+    except TwinstudioError as error:
+        print(f"twinstudio: {error}", file=sys.stderr)
+        status = 1
+    except KeyboardInterrupt:
+        status = 130
+    sys.exit(status or 0)
+
+
+def _with_command(arguments: list[str]) -> list[str]:
+    """``twinstudio [SCENE]`` is short for ``twinstudio open [SCENE]``."""
+    known = {command.name for command in app.registered_commands}
+    if arguments and (arguments[0] in known or arguments[0] in {"--help", "-h"}):
+        return arguments
+    return ["open", *arguments]

@@ -1,0 +1,83 @@
+"""Figures in the terminal."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from twinstudio.bench.row import Row
+from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag
+
+
+HEADINGS = (
+    "position RMS\n[mrad | mm]",
+    "max\n[mrad | mm]",
+    "velocity RMS\n[rad/s | m/s]",
+    "effort RMS\n[N m | N]",
+    "lag of cell\n[ms]",
+    "lag of twin\n[ms]",
+)
+
+
+def json(value: Any) -> None:
+    """Print `value` as one JSON document."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def gap_table(table: GapTable) -> None:
+    """Print the gap of every joint and overall."""
+    view = Table(title=f"Gap, twin minus cell, {table.samples} samples")
+    view.add_column("joint")
+    for heading in HEADINGS:
+        view.add_column(heading, justify="right")
+    for joint in (*table.joints, table.overall):
+        view.add_row(joint.name, *_cells(joint), end_section=joint is table.joints[-1])
+    console = Console(soft_wrap=False)
+    console.print(view)
+    if table.tcp is not None:
+        tcp = table.tcp
+        console.print(f"tool point: RMS {tcp.rmse * 1e3:.3g} mm, max {tcp.maximum * 1e3:.3g} mm")
+    for note in table.notes:
+        console.print(f"note: {note}", highlight=False)
+
+
+def bench_table(rows: Sequence[Row]) -> None:
+    """Print measurements with goal and verdict."""
+    view = Table(title="Measurements")
+    view.add_column("what")
+    view.add_column("figure", justify="right")
+    view.add_column("unit")
+    view.add_column("goal")
+    view.add_column("verdict")
+    for row in rows:
+        view.add_row(
+            row.name, f"{row.figure:.4g}", row.unit, row.goal, "met" if row.passed else "MISSED"
+        )
+    Console().print(view)
+
+
+def _cells(joint: JointGap) -> list[str]:
+    position = joint.position
+    return [
+        _number(position.rmse if position else None, 1e3),
+        _number(position.maximum if position else None, 1e3),
+        _rmse(joint.velocity),
+        _rmse(joint.effort),
+        _lag(joint.command_to_motion),
+        _lag(joint.twin_command_to_motion),
+    ]
+
+
+def _rmse(figures: Figures | None) -> str:
+    return _number(figures.rmse if figures else None)
+
+
+def _lag(lag: Lag | None) -> str:
+    return f"{lag.seconds * 1e3:.1f}" if lag else "-"
+
+
+def _number(value: float | None, factor: float = 1.0) -> str:
+    return "-" if value is None else f"{value * factor:.3g}"

@@ -1,0 +1,58 @@
+"""``open`` and ``demo``: the main job, with and without a window."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEMO = "panda_cell"
+SceneArgument = Annotated[
+    str, typer.Argument(help="Scene: a folder with a scene.toml, or the name of a shipped one.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("open")(open_window)
+    app.command("demo")(demo)
+
+
+def open_window(
+    scene: SceneArgument = DEMO,
+    cell: Annotated[
+        str, typer.Option(help="Control address of a running cell, e.g. tcp://127.0.0.1:5600.")
+    ] = "",
+    log: Annotated[Path | None, typer.Option(help="Recording to replay as the cell.")] = None,
+) -> None:
+    """Open the window on a scene (the same as `twinstudio SCENE`)."""
+    from twinstudio.gui.app import run
+    from twinstudio.session.session import Session
+
+    raise typer.Exit(run(lambda: Session.open(scene, cell=cell, log=log)))
+
+
+def demo(
+    headless: Annotated[bool, typer.Option("--headless", help="No window: figures only.")] = False,
+    seconds: Annotated[float, typer.Option(min=2.0, help="How long the headless demo runs.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for recording, figures and report.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Run the demo scene beside its emulated cell.
+
+    Example: twinstudio demo --headless --seconds 20 --out demo
+    """
+    if not headless:
+        open_window(DEMO)
+        return
+    from twinstudio.cli import show
+    from twinstudio.session.headless import run_headless
+
+    outcome = run_headless(DEMO, seconds=seconds, out=out)
+    if as_json:
+        show.json(outcome.figures)
+        return
+    show.gap_table(outcome.table)
+    print(f"recording: {outcome.recording}")
+    print(f"report:    {outcome.report}")

@@ -1,0 +1,173 @@
+"""The live gap: pairs new samples of twin and cell as they come in.
+
+One worker calls `advance` some twenty times a second; each sample is paired
+once. The gap itself becomes a history, so that it can be drawn and scrubbed
+like any signal.
+"""
+
+import threading
+from collections import deque
+
+import numpy as np
+
+from twinstudio.flow.align import pair
+from twinstudio.flow.history import History
+from twinstudio.gap.table import RunAccumulator, tabulate
+from twinstudio.model.block import Block
+from twinstudio.model.errors import AlignError
+from twinstudio.model.gaps import GapTable, Spread
+from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.pair import Pair
+from twinstudio.model.signals import Layout
+from twinstudio.session.source import Source
+
+COMPARED = ("joint.position", "joint.velocity", "joint.effort", "joint.current", "tcp.pose")
+LONGEST_PIECE = 2_000_000_000
+SETTLE_NS = 20_000_000
+FIRST = np.iinfo(np.int64).min
+
+
+class GapLine:
+    """Pairs, gap history and figures of one twin and one cell."""
+
+    def __init__(self, *, budget: int, window: float) -> None:
+        """`budget`: bytes of the gap's history; `window`: sliding window [s]."""
+        self.kinematics: Kinematics | None = None
+        self._budget = budget
+        self._lock = threading.Lock()
+        self.window = window
+        self._begin(None)
+
+    def _begin(self, layouts: tuple[Layout, Layout] | None) -> None:
+        with self._lock:
+            self._layouts = layouts
+            self._names = shared_signals(*layouts) if layouts else ()
+            self._history: History | None = None
+            self._pairs: deque[Pair] = deque()
+            self._run: RunAccumulator | None = None
+            self._cell_from = FIRST
+            self._twin_from = FIRST
+            self._paired = 0
+
+    @property
+    def history(self) -> History | None:
+        """The gap as a history on session time; None before the first pair."""
+        with self._lock:
+            return self._history
+
+    def reset(self) -> None:
+        """Start the run's figures anew; histories stay."""
+        with self._lock:
+            self._run = None
+            self._pairs.clear()
+
+    def advance(self, twin: Source, cell: Source) -> None:
+        """Pair what has come in since the last call, up to `LONGEST_PIECE` ns of it."""
+        twin_history, cell_history = twin.history, cell.history
+        if twin_history is None or cell_history is None:
+            return
+        layouts = (twin_history.layout, cell_history.layout)
+        if layouts != self._layouts:
+            self._begin(layouts)
+        if not self._names or twin.clock is None or cell.clock is None:
+            return
+        span = cell_history.span()
+        if span is None:
+            return
+        start = max(self._cell_from, span[0])
+        cell_new = cell_history.window(start, min(start + LONGEST_PIECE, span[1]))
+        twin_new = twin_history.window(max(self._twin_from, FIRST), np.iinfo(np.int64).max)
+        if len(cell_new) < 2 or len(twin_new) < 2:
+            return
+        self._match(twin, cell, twin_new, cell_new)
+
+    def _match(self, twin: Source, cell: Source, twin_new: Block, cell_new: Block) -> None:
+        """Pair the cell's samples that the twin has already passed."""
+        assert twin.clock is not None
+        assert cell.clock is not None
+        twin_local = twin.clock.to_local(twin_new.stamps)
+        cell_local = cell.clock.to_local(cell_new.stamps)
+        upto = int(np.searchsorted(cell_local, twin_local[-1], side="right"))
+        if upto == 0:
+            return
+        self._cell_from = int(cell_new.stamps[upto - 1]) + 1
+        reach = int(np.searchsorted(twin_local, cell_local[upto - 1] - SETTLE_NS))
+        self._twin_from = int(twin_new.stamps[max(0, reach - 1)])
+        try:
+            piece = pair(
+                twin_new,
+                cell_new.part(slice(0, upto)),
+                twin_clock=twin.clock,
+                cell_clock=cell.clock,
+                names=self._names,
+            )
+        except AlignError:
+            return  # no overlap yet: the twin started after these samples
+        self._keep(piece)
+
+    def _keep(self, piece: Pair) -> None:
+        with self._lock:
+            if self._history is None:
+                self._history = History(piece.layout, self._budget)
+            if self._run is None:
+                self._run = RunAccumulator(kinematics=self.kinematics)
+            self._history.append(
+                Block(piece.layout, piece.stamps, np.array(piece.gap), self._paired)
+            )
+            self._paired += len(piece)
+            self._run.add(piece)
+            self._pairs.append(piece)
+            oldest = piece.stamps[-1] - int(self.window * 1e9)
+            while self._pairs and self._pairs[0].stamps[-1] < oldest:
+                self._pairs.popleft()
+
+    def tables(self, twin: Source, cell: Source) -> tuple[GapTable | None, GapTable | None]:
+        """Figures over the sliding window and over the run."""
+        with self._lock:
+            pairs = list(self._pairs)
+            run = self._run.table() if self._run is not None else None
+        if not pairs:
+            return None, run
+        whole = _joined(pairs)
+        table = tabulate(
+            whole,
+            command=_during(cell, self.window),
+            twin=_during(twin, self.window),
+            kinematics=self.kinematics,
+            transport=_transport(cell),
+        )
+        return table, run
+
+
+def shared_signals(twin: Layout, cell: Layout) -> tuple[str, ...]:
+    """Signals both have with the same components, of those that are compared."""
+    return tuple(
+        name
+        for name in COMPARED
+        if name in twin and name in cell and twin.signal(name).labels == cell.signal(name).labels
+    )
+
+
+def _during(source: Source, seconds: float) -> Block | None:
+    history = source.history
+    span = history.span() if history is not None else None
+    if history is None or span is None:
+        return None
+    return history.window(span[1] - int(seconds * 1e9), span[1])
+
+
+def _transport(source: Source) -> Spread | None:
+    health = source.link.health()
+    if np.isnan(health.latency_p50):
+        return None
+    return Spread(p50=health.latency_p50, p99=health.latency_p99)
+
+
+def _joined(pairs: list[Pair]) -> Pair:
+    return Pair(
+        pairs[0].layout,
+        np.concatenate([piece.stamps for piece in pairs]),
+        np.vstack([piece.twin for piece in pairs]),
+        np.vstack([piece.cell for piece in pairs]),
+        max(piece.uncertainty for piece in pairs),
+    )
