@@ -13,7 +13,7 @@ and describes it as a numpy record type, so n messages are filled by columns.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from mcap.data_stream import RecordBuilder
@@ -21,6 +21,7 @@ from mcap.records import Message
 from numpy.typing import NDArray
 
 from twinstudio.model.block import Stamps, Values
+from twinstudio.model.errors import RecordingError
 from twinstudio.model.signals import Layout
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -110,30 +111,50 @@ def _columns(layout: Layout, signal: str) -> tuple[int, ...]:
 
 
 class Frame:
-    """The record of one channel's messages: a Header, names, float64 sequences.
+    """The shape of one channel's messages: a Header, names, float64 sequences.
 
-    names: the message's name list. sizes: elements of each float64 sequence.
+    payload: one such message. names: its name list. sizes, offsets: elements of
+    each float64 sequence and where it begins. fixed: which bytes are the same in
+    every message, bool[len(payload)]. order: ``<`` or ``>``, its byte order.
     """
 
-    def __init__(self, names: Sequence[str], sizes: Sequence[int], frame_id: str = "") -> None:
-        self.names = tuple(names)
-        self.sizes = tuple(sizes)
-        self.payload, self._offsets = _payload(self.names, self.sizes, frame_id)
+    def __init__(self, shape: "Shape", payload: bytes) -> None:
+        self.names = shape.names
+        self.sizes = shape.sizes
+        self.payload = payload
+        self._shape = shape
+        fixed = np.zeros(len(payload), dtype=np.bool_)
+        for start, end in shape.fixed:
+            fixed[start:end] = True
+        self._fixed = np.flatnonzero(fixed)
+        self._wanted = np.frombuffer(payload, dtype=np.uint8)[self._fixed]
+
+    @classmethod
+    def build(cls, names: Sequence[str], sizes: Sequence[int]) -> Self:
+        """The frame of messages written here: little-endian, no frame_id."""
+        payload = build_payload(names, sizes)
+        return cls(parse_shape(payload, len(sizes)), payload)
+
+    @classmethod
+    def parse(cls, payload: bytes, sequences: int) -> Self:
+        """The frame of a message someone else wrote; raises RecordingError."""
+        return cls(parse_shape(payload, sequences), payload)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """A whole MCAP message record; sequence k of the message is field ``a{k}``."""
+        order = self._shape.order
         fields: list[tuple[str, Any, int]] = [
             ("channel", "<u2", 9),
             ("sequence", "<u4", 11),
             ("log", "<u8", 15),
             ("publish", "<u8", 23),
-            ("sec", "<i4", PREFIX + 4),
-            ("nanosec", "<u4", PREFIX + 8),
+            ("sec", f"{order}i4", PREFIX + 4),
+            ("nanosec", f"{order}u4", PREFIX + 8),
         ]
         fields += [
-            (f"a{k}", ("<f8", (size,)), PREFIX + offset)
-            for k, (size, offset) in enumerate(zip(self.sizes, self._offsets, strict=True))
+            (f"a{k}", (f"{order}f8", (size,)), PREFIX + offset)
+            for k, (size, offset) in enumerate(zip(self.sizes, self._shape.offsets, strict=True))
             if size
         ]
         return np.dtype(
@@ -147,24 +168,16 @@ class Frame:
 
     @cached_property
     def template(self) -> bytes:
-        """One message record with every number zero."""
+        """The message as an MCAP record, its own numbers in it."""
         builder = RecordBuilder()
         Message(channel_id=0, log_time=0, data=self.payload, publish_time=0, sequence=0).write(
             builder
         )
-        return builder.end()
-
-    @cached_property
-    def constant(self) -> NDArray[np.bool_]:
-        """Which bytes of a payload are the same in every message, bool[size]."""
-        mask = np.ones(len(self.payload), dtype=np.bool_)
-        mask[4:12] = False
-        for size, offset in zip(self.sizes, self._offsets, strict=True):
-            mask[offset : offset + 8 * size] = False
-        return mask
+        record: bytes = builder.end()
+        return record
 
     def empty(self, count: int) -> Rows:
-        """`count` message records of this frame, every number zero."""
+        """`count` message records, each the template."""
         data = np.frombuffer(self.template * count, dtype=np.uint8).copy()
         return data.view(self.dtype)
 
@@ -172,10 +185,14 @@ class Frame:
         """Which message records uint8[n, size] have this frame, bool[n]."""
         if rows.shape[1] != PREFIX + len(self.payload):
             return np.zeros(len(rows), dtype=np.bool_)
-        mask = self.constant
-        wanted = np.frombuffer(self.payload, dtype=np.uint8)[mask]
-        same: NDArray[np.bool_] = (rows[:, PREFIX:][:, mask] == wanted).all(axis=1)
+        same: NDArray[np.bool_] = (rows[:, PREFIX + self._fixed] == self._wanted).all(axis=1)
         return same
+
+    def view(self, rows: Bytes) -> Rows:
+        """Message records uint8[n, size] by field; raises RecordingError if they differ."""
+        if not self.matches(rows).all():
+            raise RecordingError(f"{len(rows)} messages are not of the shape announced")
+        return np.ascontiguousarray(rows).reshape(-1).view(self.dtype)
 
 
 class Filler:
@@ -183,7 +200,7 @@ class Filler:
 
     def __init__(self, part: Part) -> None:
         self.part = part
-        self.frame = Frame(part.names, [len(columns) for columns in part.columns])
+        self.frame = Frame.build(part.names, [len(columns) for columns in part.columns])
         self._columns = [_span(columns) for columns in part.columns]
 
     def fill(
@@ -194,7 +211,7 @@ class Filler:
         sequence: NDArray[np.int64],
         log: NDArray[np.int64],
     ) -> Rows:
-        """n samples as message records; stamps must lie in 0 .. LAST_STAMP."""
+        """Samples as message records, n of them; stamps must lie in 0 .. LAST_STAMP."""
         rows = self.frame.empty(len(stamps))
         rows["channel"] = channel
         rows["sequence"] = sequence & 0xFFFFFFFF
@@ -206,11 +223,25 @@ class Filler:
                 rows[f"a{k}"] = values[:, columns]
         return rows
 
-    def extract(self, rows: Rows, values: Values) -> None:
-        """The reverse of `fill` for the numbers: message records into `values`."""
-        for k, columns in enumerate(self._columns):
-            if self.frame.sizes[k]:
-                values[:, columns] = rows[f"a{k}"]
+    @property
+    def none(self) -> Values:
+        """No numbers yet, float64[0, width of the part]."""
+        return np.empty((0, sum(self.frame.sizes)))
+
+    def numbers(self, rows: Rows) -> Values:
+        """The numbers of message records, float64[n, width of the part]; copies."""
+        found = [rows[f"a{k}"] for k, size in enumerate(self.frame.sizes) if size]
+        if not found:
+            return np.empty((len(rows), 0))
+        return np.hstack(found).astype(np.float64, copy=False)
+
+    def place(self, numbers: Values, values: Values) -> None:
+        """Put what `numbers` gave into the columns of `values` it belongs to."""
+        start = 0
+        for size, columns in zip(self.frame.sizes, self._columns, strict=True):
+            if size:
+                values[:, columns] = numbers[:, start : start + size]
+                start += size
 
 
 def stamps_of(rows: Rows) -> Stamps:
@@ -226,23 +257,90 @@ def _span(columns: tuple[int, ...]) -> slice | list[int]:
     return list(columns)
 
 
-def _payload(
-    names: Sequence[str], sizes: Sequence[int], frame_id: str
-) -> tuple[bytes, tuple[int, ...]]:
-    """A message with zero stamp and zero numbers, and where its sequences begin."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What varies and what does not in a message; see `Frame`."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    offsets: tuple[int, ...]
+    fixed: tuple[tuple[int, int], ...]
+    order: Literal["<", ">"]
+
+
+def build_payload(names: Sequence[str], sizes: Sequence[int]) -> bytes:
+    """A message with zero stamp, empty frame_id and zero numbers."""
     data = bytearray(b"\x00\x01\x00\x00" + bytes(8))
-    _put_text(data, frame_id)
+    _put_text(data, "")
     _put_count(data, len(names))
     for name in names:
         _put_text(data, name)
-    offsets = []
     for size in sizes:
         _put_count(data, size)
         if size:
             _align(data, 8)
-        offsets.append(len(data))
         data += bytes(8 * size)
-    return bytes(data), tuple(offsets)
+    return bytes(data)
+
+
+def parse_shape(payload: bytes, sequences: int) -> Shape:
+    """The shape of a message of Header, string[], and `sequences` float64[].
+
+    Padding bytes may hold anything and are no part of it. Raises RecordingError.
+    """
+    if len(payload) < 12 or payload[0] != 0 or payload[1] > 1:
+        raise RecordingError("a message is not in plain CDR")
+    cursor = _Cursor(payload, "little" if payload[1] else "big")
+    cursor.text()
+    names = tuple(cursor.text() for _ in range(cursor.count()))
+    sizes, offsets = [], []
+    for _ in range(sequences):
+        size = cursor.count()
+        offsets.append(cursor.numbers(size))
+        sizes.append(size)
+    order: Literal["<", ">"] = "<" if payload[1] else ">"
+    return Shape(names, tuple(sizes), tuple(offsets), tuple(cursor.fixed), order)
+
+
+class _Cursor:
+    """Walks through a message and notes which bytes are lengths and text."""
+
+    def __init__(self, payload: bytes, order: Literal["little", "big"]) -> None:
+        self._data = payload
+        self._order = order
+        self._at = 12
+        self.fixed: list[tuple[int, int]] = [(0, 2)]
+
+    def count(self) -> int:
+        start = self._skip(4)
+        self._at = self._checked(start + 4)
+        self.fixed.append((start, self._at))
+        value = int.from_bytes(self._data[start : self._at], self._order)
+        # Every element takes a byte at least: a longer list cannot be true.
+        self._checked(self._at + value)
+        return value
+
+    def text(self) -> str:
+        length = self.count()
+        start, self._at = self._at, self._checked(self._at + length)
+        self.fixed.append((start, self._at))
+        try:
+            return self._data[start : self._at].rstrip(b"\x00").decode()
+        except UnicodeDecodeError as error:
+            raise RecordingError("a name in a message is no valid UTF-8") from error
+
+    def numbers(self, count: int) -> int:
+        start = self._skip(8) if count else self._at
+        self._at = self._checked(start + 8 * count)
+        return start
+
+    def _skip(self, size: int) -> int:
+        return self._at + -(self._at - 4) % size
+
+    def _checked(self, end: int) -> int:
+        if end > len(self._data):
+            raise RecordingError("a message is shorter than it says")
+        return end
 
 
 def _align(data: bytearray, size: int) -> None:

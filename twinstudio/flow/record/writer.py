@@ -1,5 +1,6 @@
 """Writes sources, events and clocks into one recording."""
 
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -332,4 +333,4 @@ def _stretches(high: NDArray[np.int64], rows: int) -> list[tuple[int, int]]:
     """Slices of at most `rows` samples within which `high` does not change."""
     cuts = {*range(0, len(high), rows), len(high), *(np.flatnonzero(np.diff(high)) + 1).tolist()}
     edges = sorted(cuts)
-    return list(zip(edges, edges[1:], strict=False))
+    return list(itertools.pairwise(edges))
