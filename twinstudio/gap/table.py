@@ -1,0 +1,297 @@
+"""The gap table: figures per joint and overall, of one pair or of a whole run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinstudio.gap.metrics import Sums, pose_distance, tool_distance
+from twinstudio.gap.timing import MAX_LAG, NoLag, lags, on_grid, uniform_grid
+from twinstudio.model.block import Block
+from twinstudio.model.errors import LayoutError
+from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag, Spread
+from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.pair import Pair
+from twinstudio.model.signals import Layout
+
+Floats = NDArray[np.float64]
+
+KINDS = ("position", "velocity", "effort", "current")
+COMPARED = ("velocity", "position", "effort")
+TCP = "tcp.pose"
+_HOLE_PERIODS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """What the timing figures of a table are made from; each part may be missing.
+
+    cell, twin: blocks with ``command.*`` and the matching ``joint.*`` signals.
+    transport: source stamp to arrival [s], any shape.
+    max_lag: longest command-to-motion delay looked for [s].
+    """
+
+    cell: Block | None = None
+    twin: Block | None = None
+    transport: Floats | None = None
+    max_lag: float = MAX_LAG
+
+
+def tabulate(
+    pair: Pair,
+    *,
+    command: Block | None = None,
+    twin: Block | None = None,
+    kinematics: Kinematics | None = None,
+    transport: Floats | None = None,
+    floor: Mapping[str, Mapping[str, float]] | None = None,
+    notes: Sequence[str] = (),
+) -> GapTable:
+    """The gap of one pair.
+
+    command: the cell's own block, for its command-to-motion delay; twin: the
+    twin's. The first of velocity, position, effort that stands in a block both
+    as ``command.*`` and as ``joint.*`` is compared, see `twinstudio.gap.timing`.
+    kinematics: gives the tool points from joint positions; without it they come
+    from ``tcp.pose`` where both sides have it.
+    transport: source stamp to arrival [s]. floor: joint -> signal -> RMS spread
+    of repeats of the cell, e.g. ``{"joint1": {"position": 1e-4}}``.
+    Raises LayoutError when the pair has no joint signal.
+    """
+    run = RunAccumulator(kinematics=kinematics)
+    run.add(pair)
+    timing = Timing(cell=command, twin=twin, transport=transport)
+    return run.table(timing=timing, floor=floor, notes=notes)
+
+
+class RunAccumulator:
+    """Adds up pairs of one layout as they come; O(new data) in time, O(1) in memory."""
+
+    def __init__(self, *, kinematics: Kinematics | None = None) -> None:
+        self._kinematics = kinematics
+        self._layout: Layout | None = None
+        self._sums: Sums | None = None
+        self._tool: Sums | None = None
+        self._remarks: tuple[str, ...] = ()
+        self._samples = 0
+        self._start = self._end = 0
+
+    def add(self, pair: Pair) -> None:
+        """Take in a pair; raises LayoutError if its layout is another than before."""
+        if self._layout is None:
+            joint_names(pair.layout)
+            self._layout = pair.layout
+        elif pair.layout != self._layout:
+            raise LayoutError("pairs of different layouts cannot be added; start a new table")
+        if not len(pair):
+            return
+        sums = Sums.of(pair.twin, pair.cell)
+        self._sums = sums if self._sums is None else self._sums + sums
+        distance = self._distance(pair)
+        if distance is not None:
+            tool = Sums.of(distance[:, None], np.zeros((len(pair), 1)))
+            self._tool = tool if self._tool is None else self._tool + tool
+        if not self._samples:
+            self._start = int(pair.stamps[0])
+        self._samples += len(pair)
+        self._end = int(pair.stamps[-1])
+
+    def table(
+        self,
+        *,
+        timing: Timing | None = None,
+        floor: Mapping[str, Mapping[str, float]] | None = None,
+        notes: Sequence[str] = (),
+    ) -> GapTable:
+        """Figures of all pairs so far; raises LayoutError before the first.
+
+        The timing figures are of the blocks in `timing` alone; give a recent
+        stretch of some seconds.
+        """
+        if self._layout is None:
+            raise LayoutError("there is no gap yet", hint="add a pair of twin and cell first")
+        timing = timing or Timing()
+        remarks = [*notes, *self._remarks, *self._missing(self._layout)]
+        names = joint_names(self._layout)
+        cell = _delays(timing.cell, names, "cell", timing.max_lag, remarks)
+        twin = _delays(timing.twin, names, "twin", timing.max_lag, remarks)
+        joints = tuple(
+            JointGap(
+                name=name,
+                **{kind: self._figures(kind, name) for kind in KINDS},
+                command_to_motion=cell.get(name),
+                twin_command_to_motion=twin.get(name),
+                floor=dict((floor or {}).get(name, {})),
+            )
+            for name in names
+        )
+        overall = JointGap(
+            name="overall",
+            **{kind: self._figures(kind, None, remarks) for kind in KINDS},
+            command_to_motion=_typical(cell),
+            twin_command_to_motion=_typical(twin),
+        )
+        return GapTable(
+            joints=joints,
+            overall=overall,
+            samples=self._samples,
+            start=self._start,
+            end=self._end,
+            tcp=self._tool_figures(),
+            transport=_spread(timing.transport),
+            notes=tuple(dict.fromkeys(remarks)),
+        )
+
+    def _figures(
+        self, kind: str, joint: str | None, remarks: list[str] | None = None
+    ) -> Figures | None:
+        """Of one joint, or with None of all together where they share a unit."""
+        layout, signal = self._layout, f"joint.{kind}"
+        if layout is None or self._sums is None or signal not in layout:
+            return None
+        if joint is not None:
+            if joint not in layout.signal(signal).labels:
+                return None
+            column = layout.column(signal, joint)
+            return self._sums.figures(slice(column, column + 1))
+        units = set(layout.signal(signal).units)
+        if len(units) > 1:
+            if remarks is not None:
+                remarks.append(
+                    f"{kind} has no overall figure: its joints are in {' and '.join(sorted(units))}"
+                )
+            return None
+        return self._sums.figures(layout.span(signal))
+
+    def _distance(self, pair: Pair) -> Floats | None:
+        layout = pair.layout
+        if self._kinematics is not None and "joint.position" in layout:
+            wanted = self._kinematics.tree.joints
+            labels = layout.signal("joint.position").labels
+            if set(wanted) <= set(labels):
+                columns = [layout.column("joint.position", name) for name in wanted]
+                return tool_distance(pair.twin[:, columns], pair.cell[:, columns], self._kinematics)
+            absent = ", ".join(name for name in wanted if name not in labels)
+            self._remarks = (f"no tool distance from joints: the pair lacks {absent}",)
+        if TCP in layout:
+            span = layout.span(TCP)
+            return pose_distance(pair.twin[:, span], pair.cell[:, span])
+        return None
+
+    def _tool_figures(self) -> Figures | None:
+        """Of the distance, so bias is its mean; relative to nothing sensible."""
+        return self._tool.figures() if self._tool is not None else None
+
+    def _missing(self, layout: Layout) -> list[str]:
+        """A line for each joint signal in which some samples had no reading."""
+        if self._sums is None:
+            return []
+        lines = []
+        for kind in KINDS:
+            if f"joint.{kind}" not in layout:
+                continue
+            left_out = self._sums.left_out[layout.span(f"joint.{kind}")]
+            if left_out.any():
+                worst = layout.signal(f"joint.{kind}").labels[int(left_out.argmax())]
+                lines.append(
+                    f"{kind}: {int(left_out.sum())} readings missing in twin or cell were left"
+                    f" out, most of them of {worst} ({int(left_out.max())} of {self._samples})"
+                )
+        return lines
+
+
+def joint_names(layout: Layout) -> tuple[str, ...]:
+    """The joints that occur in ``joint.*`` signals; raises LayoutError if there are none."""
+    names: dict[str, None] = {}
+    for kind in KINDS:
+        if f"joint.{kind}" in layout:
+            names.update(dict.fromkeys(layout.signal(f"joint.{kind}").labels))
+    if not names:
+        raise LayoutError(
+            "twin and cell share no joint signal to compare",
+            hint=f"they share {', '.join(layout.names)}",
+        )
+    return tuple(names)
+
+
+def compared(layout: Layout) -> str | None:
+    """Which kind tells the delay: the first that is there as command and as motion."""
+    return next((k for k in COMPARED if f"command.{k}" in layout and f"joint.{k}" in layout), None)
+
+
+def _delays(
+    block: Block | None, joints: Sequence[str], side: str, max_lag: float, remarks: list[str]
+) -> dict[str, Lag]:
+    """Command-to-motion delay of each joint that has one; why not goes into `remarks`."""
+    if block is None:
+        return {}
+    kind = compared(block.layout)
+    if kind is None:
+        remarks.append(f"no command-to-motion delay of the {side}: no command beside its motion")
+        return {}
+    if len(block) < 2:
+        remarks.append(f"no command-to-motion delay of the {side}: no samples yet")
+        return {}
+    command, motion = f"command.{kind}", f"joint.{kind}"
+    labels = block.layout.signal(command).labels
+    names = [n for n in joints if n in labels and n in block.layout.signal(motion).labels]
+    found = delays(block, command, motion, names, max_lag=max_lag)
+    for name, result in found.items():
+        if isinstance(result, NoLag):
+            remarks.append(f"no command-to-motion delay of {side} {name}: {result.reason}")
+    return {name: result for name, result in found.items() if isinstance(result, Lag)}
+
+
+def delays(
+    block: Block,
+    command: str,
+    motion: str,
+    joints: Sequence[str],
+    *,
+    max_lag: float = MAX_LAG,
+    dt: float | None = None,
+) -> dict[str, Lag | NoLag]:
+    """The delay of signal `motion` behind signal `command`, joint by joint.
+
+    dt: step of the common grid [s], by default the median period of the block,
+    to a whole microsecond. The grid starts at the block's first stamp. Positions
+    are compared by their rates of change.
+    """
+    steps = np.diff(block.stamps)
+    if dt is None:
+        dt = max(round(float(np.median(steps)) / 1e3), 1) * 1e-6
+    grid = uniform_grid(int(block.stamps[0]), int(block.stamps[-1]), dt)
+    series = []
+    for signal in (command, motion):
+        columns = [block.layout.column(signal, name) for name in joints]
+        values = block.values[:, columns]
+        # A side may be sampled more rarely than the block has rows.
+        present = np.isfinite(values).any(1)
+        period = float(np.median(np.diff(block.stamps[present]))) if present.sum() > 1 else 0.0
+        series.append(on_grid(block.stamps, values, grid, max_hole=_HOLE_PERIODS * period))
+    kind = motion.rsplit(".", 1)[-1]
+    rates = kind == "position"
+    label = "position, rate of change" if rates else kind
+    found = lags(*series, dt, max_lag=max_lag, rates=rates, signal=label)
+    return dict(zip(joints, found, strict=True))
+
+
+def _typical(found: Mapping[str, Lag]) -> Lag | None:
+    """The median delay over joints, with the poorest correlation among them."""
+    if not found:
+        return None
+    every = list(found.values())
+    return Lag(
+        seconds=float(np.median([lag.seconds for lag in every])),
+        correlation=min(lag.correlation for lag in every),
+        signal=every[0].signal,
+    )
+
+
+def _spread(transport: Floats | None) -> Spread | None:
+    known = None if transport is None else transport[np.isfinite(transport)]
+    if known is None or not len(known):
+        return None
+    p50, p99 = np.percentile(known, [50, 99])
+    return Spread(p50=float(p50), p99=float(p99))
