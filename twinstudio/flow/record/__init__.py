@@ -2,6 +2,7 @@
 
 from twinstudio.flow.record.foreign import read_foreign
 from twinstudio.flow.record.reader import read_recording
+from twinstudio.flow.record.recorder import Recorder
 from twinstudio.flow.record.recording import RecordedEvent, RecordedSource, Recording, Stretch
 from twinstudio.flow.record.schema import ClockRecord, EventRecord
 from twinstudio.flow.record.writer import RecordingWriter, SourceDescription
@@ -11,6 +12,7 @@ __all__ = [
     "EventRecord",
     "RecordedEvent",
     "RecordedSource",
+    "Recorder",
     "Recording",
     "RecordingWriter",
     "SourceDescription",

@@ -76,7 +76,7 @@ class Container:
     @property
     def full(self) -> bool:
         """Whether enough is pending for a chunk."""
-        return self._pending.records.count >= self.chunk
+        return bool(self._pending.records.count >= self.chunk)
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -91,13 +91,14 @@ class Container:
     def schema(self, name: str, encoding: str, data: bytes) -> int:
         """The number of schema `name`, registered if it is new."""
         known = self._summary.schemas
-        for schema in known:
+        number = len(known) + 1
+        for place, schema in enumerate(known, start=1):
             if schema.name == name:
-                return schema.id
-        schema = Schema(id=len(known) + 1, data=data, encoding=encoding, name=name)
+                return place
+        schema = Schema(id=number, data=data, encoding=encoding, name=name)
         known.append(schema)
         schema.write(self._pending.records)
-        return schema.id
+        return number
 
     def channel(self, topic: str, schema: int, metadata: Mapping[str, str]) -> int:
         """Open a channel; its encoding follows from its schema. The channel's number."""
@@ -108,8 +109,9 @@ class Container:
                 where=str(self.path),
             )
         json = self._summary.schemas[schema - 1].encoding == SchemaEncoding.JSONSchema
+        number = len(known) + 1
         channel = Channel(
-            id=len(known) + 1,
+            id=number,
             topic=topic,
             message_encoding=MessageEncoding.JSON if json else MessageEncoding.CDR,
             metadata=dict(metadata),
@@ -117,7 +119,7 @@ class Container:
         )
         known.append(channel)
         channel.write(self._pending.records)
-        return channel.id
+        return number
 
     def append(self, channel: int, log: NDArray[np.int64], records: bytes | memoryview) -> None:
         """Add n message records of equal length; `log`: their log times, int64[n]."""
@@ -282,7 +284,8 @@ class _Pending:
             {channel: sum(map(len, parts)) for channel, parts in self._index.items()},
         )
         self._index, self.messages, self._first, self._last = {}, 0, 0, 0
-        return out.end()
+        data: bytes = out.end()
+        return data
 
 
 class _Summary:
@@ -340,11 +343,11 @@ class _Summary:
         offsets = start + out.count
         for group in groups:
             group.write(out)
-        data = out.end()
+        data: bytes = out.end()
         # The footer's checksum covers the summary and the footer's own first fields.
         footer = _footer(start + begin, offsets, 0)
         checksum = zlib.crc32(footer[:-4], zlib.crc32(data[begin:]))
-        return data + _footer(start + begin, offsets, checksum) + MCAP0_MAGIC
+        return b"".join((data, _footer(start + begin, offsets, checksum), MCAP0_MAGIC))
 
     def _count(self) -> None:
         self.statistics.schema_count = len(self.schemas)
@@ -370,7 +373,8 @@ class _Summary:
 def _footer(start: int, offsets: int, checksum: int) -> bytes:
     out = RecordBuilder()
     Footer(start, offsets, checksum).write(out)
-    return out.end()
+    data: bytes = out.end()
+    return data
 
 
 def _opened(path: Path, overwrite: bool) -> int:

@@ -105,9 +105,7 @@ class _Topic:
                 break
         while len(left):
             try:
-                if len(self.frames) >= MAX_FRAMES:
-                    raise RecordingError(f"more than {MAX_FRAMES} lists of names")
-                frame = Frame.parse(rows[left[0], PREFIX:].tobytes(), len(KINDS))
+                frame = self._new_frame(rows[left[0], PREFIX:].tobytes())
             except RecordingError as error:
                 self.unreadable[error.what] = self.unreadable.get(error.what, 0) + 1
                 left = left[1:]
@@ -115,6 +113,11 @@ class _Topic:
                 self.frames.append(frame)
                 left = self._match(len(self.frames) - 1, frame, rows, left)
         self.count += len(rows)
+
+    def _new_frame(self, payload: bytes) -> Frame:
+        if len(self.frames) >= MAX_FRAMES:
+            raise RecordingError(f"more than {MAX_FRAMES} lists of names")
+        return Frame.parse(payload, len(KINDS))
 
     def _match(
         self, number: int, frame: Frame, rows: Bytes, left: NDArray[np.intp]

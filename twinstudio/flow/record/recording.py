@@ -121,7 +121,10 @@ class RecordedSource:
 
     @staticmethod
     def _steps(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        return np.diff(np.concatenate(arrays)) if arrays else np.empty(0, dtype=np.int64)
+        if not arrays:
+            return np.empty(0, dtype=np.int64)
+        whole = np.concatenate(arrays)
+        return np.asarray(whole[1:] - whole[:-1], dtype=np.int64)
 
     def findings(self) -> tuple[str, ...]:
         """What is noteworthy about the samples, in plain words."""

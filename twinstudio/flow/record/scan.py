@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-import lz4.frame
 import numpy as np
 import zstandard
 from mcap.data_stream import ReadDataStream
@@ -34,7 +33,6 @@ _DAMAGE = (
     ValueError,
     RuntimeError,  # lz4
     zstandard.ZstdError,
-    lz4.frame.LZ4FrameError if hasattr(lz4.frame, "LZ4FrameError") else ValueError,
 )
 
 Visit = Callable[[Channel, "Schema | None", Bytes], None]

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import msgspec
 
+from twinstudio.flow.clock import ClockModel
 from twinstudio.flow.protocol import Event
 from twinstudio.model.signals import Layout
 from twinstudio.model.views import Entry
@@ -106,16 +107,40 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClockRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Source clock minus local clock, at local time `at` [ns].
+    """What was known of a source's clock at local time `at` [ns].
 
-    offset, bound [s]; skew [1]. A bound of None is unknown.
+    offset: source minus local clock [s]; bound: of its error [s]. The rest are the
+    fields of `ClockModel`, from which `model` makes the very same model again.
     """
 
     source: str
     at: int
-    offset: float | None
-    skew: float | None
-    bound: float | None
+    offset: float
+    bound: float
+    reference: int
+    shift: int
+    skew: float
+    margin: float
+    skew_margin: float
+
+    @classmethod
+    def of(cls, source: str, at: int, model: ClockModel) -> Self:
+        """The clock of `source` as known at local time `at` [ns]."""
+        return cls(
+            source=source,
+            at=at,
+            offset=model.offset,
+            bound=model.bound,
+            reference=model.reference,
+            shift=model.shift,
+            skew=model.skew,
+            margin=model.margin,
+            skew_margin=model.skew_margin,
+        )
+
+    def model(self) -> ClockModel:
+        """The clock model that was recorded."""
+        return ClockModel(self.reference, self.shift, self.skew, self.margin, self.skew_margin)
 
 
 EVENT: Mapping[str, Any] = {
@@ -139,8 +164,12 @@ CLOCK: Mapping[str, Any] = {
         "source": {"type": "string"},
         "at": {"type": "integer", "description": "ns on the recorder's clock"},
         "offset": {"type": "number", "description": "source minus recorder [s]"},
-        "skew": {"type": "number"},
-        "bound": {"type": "number", "description": "uncertainty of the offset [s]"},
+        "bound": {"type": "number", "description": "of the error of the offset [s]"},
+        "reference": {"type": "integer", "description": "recorder's time of shift [ns]"},
+        "shift": {"type": "integer", "description": "source minus recorder [ns]"},
+        "skew": {"type": "number", "description": "how much faster the source's clock runs"},
+        "margin": {"type": "number", "description": "bound on the error of shift [s]"},
+        "skew_margin": {"type": "number", "description": "bound on the error of skew"},
     },
 }
 

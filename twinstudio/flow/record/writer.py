@@ -16,6 +16,7 @@ from mcap.well_known import SchemaEncoding
 from numpy.typing import NDArray
 
 import twinstudio
+from twinstudio.flow.clock import ClockModel
 from twinstudio.flow.protocol import Event
 from twinstudio.flow.record.container import Container
 from twinstudio.flow.record.ros import DEFINITIONS, LAST_STAMP, Filler, parts
@@ -63,22 +64,6 @@ class Describes(Protocol):
     @property
     def rate(self) -> float:
         """Nominal samples per second, 0 if irregular."""
-
-
-class Clock(Protocol):
-    """A clock model as far as a recording keeps it; `flow.clock.ClockModel` fits."""
-
-    @property
-    def offset(self) -> float:
-        """Source clock minus local clock [s]."""
-
-    @property
-    def skew(self) -> float:
-        """How much faster the source's clock runs [1]."""
-
-    @property
-    def bound(self) -> float:
-        """Uncertainty of the offset [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +176,10 @@ class RecordingWriter:
             at = event.stamp if isinstance(event, Event) else time.monotonic_ns()
         self._message(f"/{name}/events", EVENT, at, record.stamp, record)
 
-    def clock(self, name: str, model: Clock, *, at: int | None = None) -> None:
+    def clock(self, name: str, model: ClockModel, *, at: int | None = None) -> None:
         """Add what is known of the clock of source `name` at local time `at` [ns]."""
         at = time.monotonic_ns() if at is None else at
-        record = ClockRecord(
-            source=name, at=at, offset=model.offset, skew=model.skew, bound=model.bound
-        )
+        record = ClockRecord.of(name, at, model)
         self._message(CLOCK_TOPIC, CLOCK, at, at, record)
 
     def note(self, text: str, *, code: str = "note", at: int | None = None) -> None:
