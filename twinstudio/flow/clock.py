@@ -76,7 +76,8 @@ class ClockModel:
     def uncertainty(self, stamps: Stamps) -> Floats:
         """Bound on the error of `to_local` for each source stamp, float64[n] [s]."""
         away = np.abs(self.to_local(stamps) - np.int64(self.reference)) / _SECOND
-        return np.asarray(self.margin + self.skew_margin * away, dtype=np.float64)
+        sure = (self.margin + self.skew_margin * away) / (1.0 - MAX_SKEW)
+        return np.asarray(sure, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class ClockEstimator:
         """Take in a ping [ns]: t0, t3 on the local clock, t1, t2 on the source's.
 
         False, and counted in `refused`, for stamps that cannot be: out of order,
-        or beyond 64 bits.
+        beyond 62 bits, or held by the source longer than they were away.
         """
         stamps = (sent, received, replied, returned)
         ping = _Ping(sent, returned, received - sent, replied - returned)
@@ -125,7 +126,7 @@ class ClockEstimator:
         if self._recent and returned < self._recent[-1].returned:
             self.refused += 1
             return False
-        if ping.round_trip < 0 and returned - sent >= 0 and self._hopeless(ping):
+        if self._hopeless(ping):
             self.refused += 1
             return False
         self._keep(ping)
@@ -179,8 +180,11 @@ class ClockEstimator:
 
 
 def _point(elapsed: int, offset: int, side: float = 1.0) -> Point:
-    """A bound at `elapsed` <= 0 ns, widened by what the clock may have wandered since."""
-    return float(elapsed), offset - side * WANDER * elapsed
+    """A bound at `elapsed` <= 0 ns, widened by what the clock may have wandered since.
+
+    And by the 1 ns in which it counts.
+    """
+    return float(elapsed), offset + side * (1.0 - WANDER * elapsed)
 
 
 def _band(upper: list[Point], lower: list[Point]) -> tuple[float, float, float, float] | None:

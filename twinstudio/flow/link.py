@@ -4,7 +4,6 @@ import logging
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -16,9 +15,10 @@ import zmq
 from twinstudio.flow import protocol
 from twinstudio.flow.asking import Asker, UnreadableError, spoken
 from twinstudio.flow.clock import ClockEstimator, ClockModel
+from twinstudio.flow.intake import Intake
 from twinstudio.flow.meter import Meter
 from twinstudio.flow.ordering import EventOrder
-from twinstudio.flow.protocol import Description, Event, Pong, Reply, TelemetryHeader
+from twinstudio.flow.protocol import Description, Event, Pong, Reply
 from twinstudio.flow.security import Security, parse_address
 from twinstudio.model.block import Block
 from twinstudio.model.errors import LinkError, ProtocolError, TwinstudioError
@@ -29,11 +29,9 @@ _SECOND = 1_000_000_000
 _MS = 1_000_000
 _BURST = 10  # pings right after connecting
 _BATCH = 500  # messages taken in before replies and timers get their turn
-_HELD_BYTES = 32 * 2**20  # of blocks whose layout is not known yet
 _LOG = logging.getLogger(__name__)
 
 Sink = Callable[[Block], None]
-_Held = tuple[TelemetryHeader, list[bytes], int]
 
 
 class Link:
@@ -63,11 +61,8 @@ class Link:
         self._on_description = on_description
         self._meter = Meter(control, time.monotonic_ns())
         self._description: Description | None = None
-        self._upcoming: Description | None = None
         self._described = threading.Event()
-        self._retired: deque[str] = deque(maxlen=16)
-        self._held: deque[_Held] = deque()
-        self._held_bytes = 0
+        self._intake = Intake(self._meter, adopted=self._adopted, deliver=self._deliver)
         self._clock = ClockEstimator()
         self._order = EventOrder()
         self._events_asked = False
@@ -223,7 +218,7 @@ class Link:
         self._asker.flush(now)
         if now >= self._due["hello"]:
             self._asker.ask("hello", {}, self._on_hello)
-            known = self._description is not None and not self._held
+            known = self._description is not None and not self._intake.asking
             self._due["hello"] = now + (1000 if known else 100) * _MS
         if now >= self._due["ping"]:
             if self._description is not None:
@@ -261,7 +256,9 @@ class Link:
     def _take(self, frames: list[bytes], received: int) -> None:
         topic = frames[0]
         if topic == protocol.TELEMETRY:
-            self._on_telemetry(protocol.telemetry_header(frames), frames, received)
+            self._intake.telemetry(frames, received)
+            if self._intake.asking:
+                self._soon("hello", 20 * _MS)
         elif topic == protocol.EVENT and len(frames) == 2 and len(frames[1]) <= protocol.MAX_HEADER:
             self._on_published(protocol.decode(frames[1], Event))
         elif topic != protocol.IMAGE:
@@ -278,36 +275,29 @@ class Link:
             return
         self._meter.answer(received)
         try:
-            description = _description(reply)
+            description = self._same(reply) or _description(reply)
         except ProtocolError as error:
-            foreign = _other_version(reply)
-            if foreign is not None:
-                self._meter.foreign(foreign, received)
+            version = _other_version(reply)
+            if version is not None:
+                self._meter.foreign(version, received)
             else:
                 self._meter.complain(str(error))
             return
-        self._consider(description)
-        self._release(sent)
+        self._meter.understood()
+        self._intake.describe(description, sent)
 
-    def _consider(self, new: Description) -> None:
-        """Take up a description now, or when the first block of its layout comes."""
-        old, planned = self._description, self._upcoming
-        if old is not None and old.instance == new.instance:
-            if old.revision == new.revision:
-                return
-            here = any(held[0].layout == new.revision for held in self._held)
-            if not here and (planned is None or planned.revision != new.revision):
-                # Blocks of the old layout may still be on their way.
-                self._upcoming = new
-                return
-        self._adopt(new)
+    def _same(self, reply: Reply) -> Description | None:
+        """The description in force, if the reply repeats it; saves checking it again."""
+        current, result = self._description, reply.result
+        if current is None or not isinstance(result, dict):
+            return None
+        key = (result.get("protocol"), result.get("instance"), result.get("revision"))
+        return current if key == (current.protocol, current.instance, current.revision) else None
 
-    def _adopt(self, new: Description) -> None:
-        old, self._description, self._upcoming = self._description, new, None
+    def _adopted(self, new: Description) -> None:
+        old, self._description = self._description, new
         self._meter.described(new, time.monotonic_ns())
         if old is None or old.instance != new.instance:
-            if old is not None:
-                self._retired.append(old.instance)
             self._clock = ClockEstimator()
             self._order = EventOrder()
             self._events_asked = False
@@ -328,68 +318,9 @@ class Link:
         self._sub.connect(address)
         self._telemetry = address
 
-    def _on_telemetry(self, header: TelemetryHeader, frames: list[bytes], received: int) -> None:
-        if header.first >= 1 << 62:
-            raise ProtocolError("sequence number out of bounds")
-        key = (header.instance, header.layout)
-        upcoming = self._upcoming
-        if upcoming is not None and key == (upcoming.instance, upcoming.revision):
-            self._adopt(upcoming)
-        current = self._description
-        if current is None or key != (current.instance, current.revision):
-            self._unknown(header, frames, received)
-            return
-        self._deliver(header, frames, received)
-
-    def _deliver(self, header: TelemetryHeader, frames: list[bytes], received: int) -> None:
-        assert self._description is not None
-        layout = self._description.layout
-        block = protocol.decode_telemetry(header, frames, layout, received=received)
-        self._meter.block(block, received)
+    def _deliver(self, block: Block) -> None:
         for sink in self._sinks:
             self._tell(sink, block)
-
-    def _unknown(self, header: TelemetryHeader, frames: list[bytes], received: int) -> None:
-        """A block whose layout is not known: keep it and ask, or count it as lost."""
-        current = self._description
-        if header.instance in self._retired:
-            self._meter.lost(header.n)
-            return
-        same = current is not None and header.instance == current.instance
-        if current is not None and same and header.layout < current.revision:
-            return  # the gap in the numbering counts it
-        self._held.append((header, frames, received))
-        self._held_bytes += len(frames[3])
-        while self._held_bytes > _HELD_BYTES:
-            self._forget(self._held.popleft())
-        self._soon("hello")
-
-    def _release(self, asked: int) -> None:
-        """Deliver kept blocks that are understood now; `asked`: when hello left."""
-        held, self._held, self._held_bytes = self._held, deque(), 0
-        for header, frames, received in held:
-            current = self._description
-            if current is not None and (header.instance, header.layout) == (
-                current.instance,
-                current.revision,
-            ):
-                try:
-                    self._deliver(header, frames, received)
-                except TwinstudioError:
-                    self._bad(header.v)
-            elif received < asked:
-                # It came before the question, and the answer does not speak of it.
-                self._forget((header, frames, received))
-            else:
-                self._held.append((header, frames, received))
-                self._held_bytes += len(frames[3])
-                self._soon("hello", 20 * _MS)
-
-    def _forget(self, held: _Held) -> None:
-        # Of the instance in force the gap in the numbering counts it.
-        current = self._description
-        if current is None or held[0].instance != current.instance:
-            self._meter.lost(held[0].n)
 
     def _on_pong(self, reply: Reply, sent: int, received: int) -> None:
         if self._stopping:
@@ -408,7 +339,7 @@ class Link:
         if len(event.text) > protocol.MAX_TEXT or event.seq < 0:
             raise ProtocolError("event out of bounds")
         if current is None or event.instance != current.instance:
-            if event.instance not in self._retired:
+            if not self._intake.retired(event.instance):
                 self._soon("hello")  # a new instance: its events are asked for then
             return
         self._hand_on(self._order.add(event))

@@ -121,6 +121,11 @@ class Meter:
         with self._lock:
             self._complaint = text
 
+    def understood(self) -> None:
+        """Note that the endpoint gave a good description."""
+        with self._lock:
+            self._complaint = ""
+
     def fail(self, text: str) -> None:
         """Say that the link itself, or one of its listeners, is broken."""
         with self._lock:
