@@ -187,7 +187,7 @@ class CellTruth(_Strict, frozen=True, kw_only=True):
     mount: MountTruth = MountTruth()
     links: dict[str, LinkTruth] = {}
     description: str = ""
-    block: Annotated[float, si("s", low=1e-3, high=0.1)] = 0.005
+    block: Annotated[float, si("s", low=2e-3, high=0.1)] = 0.005
 
 
 def load_cell(path: Path, joints: Sequence[str]) -> CellTruth:

@@ -1,207 +1,198 @@
-"""The emulated cell: what stands in for a robot where there is none.
+"""The emulated cell as a process: what stands in for a robot where there is none.
 
 It runs on MuJoCo, an engine the twin does not share, with friction, motors,
 sensors and delays of its own from ``cell.toml``, which the twin never reads.
 """
 
-from dataclasses import dataclass
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from twinstudio.model.block import Block, joined
-from twinstudio.model.errors import PhysicsError, SceneError
-from twinstudio.model.scene import Scene
-from twinstudio.model.signals import Layout, Signal, joint_signals, pose_signal
-from twinstudio.physics.celldrive import CommandLine, Controller, Friction, Heat
-from twinstudio.physics.cellfile import CellTruth, PayloadTruth, load_cell, per_joint
-from twinstudio.physics.mjmodel import InverseModel, Plant
-from twinstudio.physics.program import Player, Program, Setpoints
-from twinstudio.physics.sensors import Sensors
+from twinstudio.flow.protocol import Operation
+from twinstudio.flow.serve import Endpoint, Handler
+from twinstudio.model.errors import LinkError, TwinstudioError
+from twinstudio.model.scene import load_scene
+from twinstudio.physics.cellfaults import NAMES, Faults, LossyEndpoint, flag, number, only
+from twinstudio.physics.emulatedcell import RATE, EmulatedCell, emulated_cell
+from twinstudio.physics.lifetime import Lifetime
 
-Floats = NDArray[np.float64]
-STEP = 0.001
-RATE = 1000.0
-JOINT_KINDS = (
-    "joint.position",
-    "joint.velocity",
-    "joint.effort",
-    "joint.current",
-    "joint.temperature",
-    "command.position",
-    "command.velocity",
-)
-_ROS_ORDER = [0, 1, 2, 4, 5, 6, 3]
+__all__ = ["CellServer", "EmulatedCell", "emulated_cell", "serve"]
+
+MOST_BEHIND = 250_000_000  # ns, by which the cell catches up; beyond that it leaves time out
+REMEMBERED = 4000  # blocks of which the lateness is kept
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Track:
-    """What happened in one block, before any sensor: float64[n, joints]; poses [n, m, 7]."""
+def serve(
+    scene_path: Path | str, *, control_port: int = 0, attached: bool = False, seed: int = 0
+) -> None:
+    """Run the emulated cell of a scene in real time until the process is told to end.
 
-    position: Floats
-    velocity: Floats
-    motor: Floats
-    link: Floats
-    friction_power: Floats
-    poses: Floats
-
-
-class EmulatedCell:
-    """A robot with its controller, one block at a time; free of clocks and sockets.
-
-    start: stamp [ns] of the first sample. The same scene, truth and state of `rng`
-    give the same samples, bit by bit. Not thread-safe.
+    Prints ``{"control": "tcp://..."}`` when it is ready. Raises SceneError or
+    PhysicsError if the cell cannot be built or its motion diverges, LinkError if
+    the port is taken.
     """
+    lifetime = Lifetime(attached=attached)
+    scene = load_scene(scene_path)
+    cell = emulated_cell(scene, np.random.default_rng(seed), start=time.monotonic_ns())
+    server = CellServer(cell, end=lifetime.end)
+    with LossyEndpoint(
+        role="cell",
+        name="emulated cell",
+        layout=cell.layout,
+        rate=RATE,
+        scene=scene.name,
+        control_port=control_port,
+        operations=server.operations(),
+    ) as endpoint:
+        lifetime.announce(endpoint.control)
+        try:
+            server.run(endpoint, until=lambda: lifetime.over)
+        except TwinstudioError as error:
+            endpoint.event("alarm", "diverged", str(error))
+            raise
 
-    def __init__(
-        self, scene: Scene, truth: CellTruth, rng: np.random.Generator, *, start: int = 0
-    ) -> None:
-        self.truth = truth
-        self.joints = scene.robot.joints
-        count, home = len(self.joints), np.asarray(scene.robot.home)
-        self.steps = max(1, round(truth.block / STEP))
-        for_sensors, for_command = rng.spawn(2)
-        self.sensors = Sensors(truth.sensors, count, for_sensors)
-        self.plant = Plant(scene, truth, step=STEP)
-        self.friction = Friction(truth.friction, count, step=STEP)
-        self.heat = Heat(truth.thermal, count, span=self.steps * STEP)
-        self.player = Player(Program(home, truth.program, truth.motion), step=STEP)
-        self._model = InverseModel(scene, truth)
-        self._controller = Controller(truth.controller, truth.motor, count, step=STEP)
-        self._line = CommandLine(truth.command, home, for_command, step=STEP)
-        self._torque_constant = per_joint(truth.motor.torque_constant, count) * per_joint(
-            truth.motor.gear, count
+
+class CellServer:
+    """Steps a cell in real time and carries out what its endpoint is asked for."""
+
+    def __init__(self, cell: EmulatedCell, *, end: Callable[[], None]) -> None:
+        self._cell = cell
+        self._end = end
+        self._faults = Faults(cell)
+        # Requests come on the endpoint's thread, between blocks.
+        self._lock = threading.Lock()
+        self._late: deque[int] = deque(maxlen=REMEMBERED)
+        self._left_out = 0
+        self._begun: int | None = None
+
+    def run(self, endpoint: LossyEndpoint, *, until: Callable[[], bool]) -> None:
+        """Publish block after block, each when its last sample is due."""
+        self._begun = time.monotonic_ns()
+        self._cell.move_clock(self._begun - self._cell.next_stamp)
+        while not until():
+            with self._lock:
+                block = self._cell.advance()
+                spoilt = self._faults.spoil(block)
+                lose, self._faults.to_lose = self._faults.to_lose, 0
+            late = _wait(int(block.stamps[-1]))
+            self._late.append(late)
+            endpoint.lose += lose
+            if spoilt is not None:
+                endpoint.publish(*spoilt)
+            if late > MOST_BEHIND:
+                self._catch_up(endpoint, late)
+
+    def operations(self) -> dict[str, Handler]:
+        """What the cell can be asked for, by name."""
+        offered: list[tuple[Callable[[dict[str, Any]], Any], str, dict[str, str]]] = [
+            (self.status, "How the cell is doing", {}),
+            (self.program, "Start or halt the motion, smoothly", {"run": "true or false"}),
+            (self.speed, "Scale the speed of the motion", {"factor": "0 to 1"}),
+            (self.temperature, "Change the temperature around", {"ambient": "degC, -40 to 80"}),
+            (self.fault, "Switch a fault on or off", _FAULT_ARGUMENTS),
+            (self.stop, "End the process", {}),
+        ]
+        return {
+            call.__name__: Handler(Operation(name=call.__name__, help=text, args=args), call)
+            for call, text, args in offered
+        }
+
+    def status(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Motion, heat, faults and timing; times in s."""
+        only(args)
+        with self._lock:
+            cell, player = self._cell, self._cell.player
+            late = np.array(self._late, dtype=np.float64) / 1e9
+            p50, p99 = np.percentile(late, (50.0, 99.0)) if len(late) else (None, None)
+            return {
+                "running": player.running,
+                "speed": player.factor,
+                "rate": player.rate,
+                "program_time": player.time,
+                "real_time": self._real_time(),
+                "lateness_p50": _plain(p50),
+                "lateness_p99": _plain(p99),
+                "left_out": self._left_out / 1e9,
+                "ambient": cell.heat.ambient,
+                "case_temperature": cell.heat.case.tolist(),
+                "winding_temperature": cell.heat.winding.tolist(),
+                "payload": cell.plant.payload.mass,
+                "faults": sorted(self._faults.active),
+            }
+
+    def program(self, args: dict[str, Any]) -> None:
+        """run: whether the cell moves."""
+        only(args, "run")
+        run = flag(args, "run")
+        with self._lock:
+            self._cell.player.running = run
+
+    def speed(self, args: dict[str, Any]) -> None:
+        """factor: of the program's own speed."""
+        only(args, "factor")
+        factor = number(args, "factor", 0.0, 1.0)
+        with self._lock:
+            self._cell.player.factor = factor
+
+    def temperature(self, args: dict[str, Any]) -> None:
+        """ambient: degC."""
+        only(args, "ambient")
+        ambient = number(args, "ambient", -40.0, 80.0)
+        with self._lock:
+            self._cell.heat.ambient = ambient
+
+    def fault(self, args: dict[str, Any]) -> list[str]:
+        """Switch a fault; returns the names of those that are on."""
+        only(args, *_FAULT_ARGUMENTS)
+        name, on, joint = args.get("name"), flag(args, "on"), args.get("joint")
+        if not isinstance(name, str) or not isinstance(joint, str | None):
+            raise LinkError("'name' and 'joint' are texts", hint=f"faults: {', '.join(NAMES)}")
+        value = number(args, "value", 0.0, 1e9) if "value" in args else None
+        with self._lock:
+            self._faults.switch(name, on, value, joint)
+            return sorted(self._faults.active)
+
+    def stop(self, args: dict[str, Any]) -> None:
+        """End the process, soon after the reply."""
+        only(args)
+        self._end()
+
+    def _catch_up(self, endpoint: Endpoint, late: int) -> None:
+        """Leave out the time by which the cell is `late` [ns], and say so."""
+        with self._lock:
+            self._cell.move_clock(late)
+            self._left_out += late
+        endpoint.event(
+            "warning", "behind", f"the cell fell {late / 1e6:.0f} ms behind and left them out"
         )
-        self.layout = _layout(self.joints, self.plant.prismatic, self.plant.loose)
-        self._next = start
-        self._sent = 0
-        self._must_be_steady()
-        self.plant.reset(home - per_joint(truth.sensors.offset, count))
-        self.friction.set_temperature(self.heat.case)
 
-    @property
-    def next_stamp(self) -> int:
-        """Stamp [ns] of the sample that comes next."""
-        return self._next
-
-    def move_clock(self, by: int) -> None:
-        """Leave `by` ns out: the next sample is stamped later by that."""
-        self._next += by
-
-    def advance(self) -> Block:
-        """The next block, ``truth.block`` long; raises PhysicsError if the motion diverges."""
-        sent = self.player.advance(self.steps)
-        track = self._move(self._line.pass_on(sent))
-        if not self.plant.healthy():
-            raise PhysicsError(
-                "the emulated cell's motion diverged",
-                hint="lower stiffness and damping in the cell file, or the payload",
-            )
-        values = self._measured(track, sent)
-        stamps = self._next + np.arange(self.steps, dtype=np.int64) * round(STEP * 1e9)
-        block = Block(self.layout, stamps, values, self._sent)
-        self._next += self.steps * round(STEP * 1e9)
-        self._sent += self.steps
-        return block
-
-    def run(self, seconds: float) -> Block:
-        """As many blocks as cover `seconds`, as one; as fast as the machine gives."""
-        blocks = max(1, int(np.ceil(seconds / (self.steps * STEP) - 1e-9)))
-        return joined([self.advance() for _ in range(blocks)])
-
-    def carry(self, mass: float) -> None:
-        """Change the payload's mass [kg]; its centre stays."""
-        self.plant.carry(PayloadTruth(mass=mass, centre=self.truth.payload.centre))
-
-    def _move(self, wanted: Setpoints) -> _Track:
-        """Run the steps of one block."""
-        count, joints = self.steps, len(self.joints)
-        noise = self.sensors.noise("position", count)
-        speed_noise = self.sensors.noise("velocity", count)
-        track = _Track(
-            *np.empty((5, count, joints)), poses=np.empty((count, 1 + len(self.plant.loose), 7))
-        )
-        plant, friction, controller = self.plant, self.friction, self._controller
-        for k in range(count):
-            v = plant.v
-            q, speed = self.sensors.encoder(plant.q, noise[k]), v + speed_noise[k]
-            model = self._model.effort(q, speed, wanted.acceleration[k])
-            motor = controller.effort(q, speed, (wanted.position[k], wanted.velocity[k]), model)
-            rub = friction.effort(v)
-            plant.step(motor - rub)
-            track.position[k], track.velocity[k], track.motor[k] = q, speed, motor
-            track.link[k] = motor - rub - plant.armature * plant.acceleration
-            track.friction_power[k] = rub * v
-            plant.poses(track.poses[k])
-        return track
-
-    def _measured(self, track: _Track, sent: Setpoints) -> Floats:
-        """What the sensors say of `track`, float64[n, width]; the joints warm up by it."""
-        sensors, span = self.sensors, self.layout.span
-        values = np.empty((self.steps, self.layout.width))
-        current = track.motor / self._torque_constant
-        at_link = self.truth.sensors.effort_side == "link"
-        values[:, span("joint.position")] = track.position
-        values[:, span("joint.velocity")] = track.velocity
-        values[:, span("joint.effort")] = sensors.effort(track.link if at_link else track.motor)
-        values[:, span("joint.current")] = sensors.current(current)
-        case = np.tile(self.heat.case, (self.steps, 1))
-        values[:, span("joint.temperature")] = sensors.temperature(case)
-        values[:, span("command.position")] = sent.position
-        values[:, span("command.velocity")] = sent.velocity
-        poses = sensors.poses(track.poses[..., _ROS_ORDER])
-        for k, name in enumerate(("tcp.pose", *map(_object, self.plant.loose))):
-            values[:, span(name)] = poses[:, k]
-        values[:, span("ambient.temperature")] = self.heat.ambient
-        self.heat.advance((current**2).mean(axis=0), track.friction_power.mean(axis=0))
-        self.friction.set_temperature(self.heat.case)
-        return values
-
-    def _must_be_steady(self) -> None:
-        """Refuse a cell that would shake itself to pieces at this step.
-
-        Explicit damping D and stiffness K of an inertia J need D dt < J and
-        K dt^2 < J; the smallest J is that of the joint with all others free.
-        """
-        inertia = self.plant.least_inertia()
-        controller = self._controller
-        stiff = (controller.stiffness + self.friction.stiffness) * STEP**2 / inertia
-        damped = controller.damping * STEP / inertia
-        for k, name in enumerate(self.joints):
-            if max(stiff[k], damped[k]) >= 1.0:
-                which = "controller.damping" if damped[k] >= stiff[k] else "controller.stiffness"
-                raise SceneError(
-                    f"joint '{name}' is unstable at a step of {STEP * 1e3:g} ms:"
-                    f" its least inertia is {inertia[k]:.3g}",
-                    hint=f"lower {which}, raise motor.armature or friction.presliding",
-                )
+    def _real_time(self) -> float | None:
+        """Simulated over elapsed time since the start."""
+        if self._begun is None:
+            return None
+        elapsed = time.monotonic_ns() - self._begun
+        return (self._cell.next_stamp - self._begun - self._left_out) / max(elapsed, 1)
 
 
-def emulated_cell(scene: Scene, rng: np.random.Generator, *, start: int = 0) -> EmulatedCell:
-    """The emulated cell that belongs to `scene`.
-
-    Raises SceneError if the scene names none, or its cell file is malformed;
-    PhysicsError if its model cannot be built.
-    """
-    if not scene.cell.emulated:
-        raise SceneError(
-            f"scene '{scene.name}' has no emulated cell",
-            hint="name a cell file under [cell] emulated, or connect a cell",
-        )
-    truth = load_cell(scene.path(scene.cell.emulated), scene.robot.joints)
-    return EmulatedCell(scene, truth, rng, start=start)
+_FAULT_ARGUMENTS = {
+    "name": ", ".join(NAMES),
+    "on": "true or false",
+    "value": "how much: heat W, payload kg, snag N m or N, drop messages",
+    "joint": "which joint snags",
+}
 
 
-def _object(name: str) -> str:
-    return f"object.{name}.pose"
+def _wait(due: int) -> int:
+    """Sleep until `due` [ns, monotonic clock]; returns how late it then is [ns]."""
+    while (left := due - time.monotonic_ns()) > 0:
+        time.sleep(left / 1e9)
+    return -left
 
 
-def _layout(joints: tuple[str, ...], prismatic: tuple[str, ...], loose: tuple[str, ...]) -> Layout:
-    return Layout(
-        (
-            *joint_signals(joints, prismatic, kinds=JOINT_KINDS),
-            pose_signal("tcp.pose"),
-            *(pose_signal(_object(name)) for name in loose),
-            Signal(name="ambient.temperature", labels=("ambient",), units=("degC",)),
-        )
-    )
+def _plain(value: Any) -> float | None:
+    return None if value is None else float(value)

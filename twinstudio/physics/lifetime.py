@@ -1,0 +1,45 @@
+"""How long a process that serves a source lives."""
+
+import json
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+
+
+class Lifetime:
+    """Ends at SIGTERM, SIGINT, `end`, or, if attached, when standard input closes.
+
+    Construct it on the main thread; signals reach no other.
+    """
+
+    def __init__(self, *, attached: bool) -> None:
+        self._over = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._signalled)
+        if attached:
+            threading.Thread(target=self._watch, name="stdin", daemon=True).start()
+
+    @property
+    def over(self) -> bool:
+        """Whether the process should end."""
+        return self._over.is_set()
+
+    def end(self) -> None:
+        """Let the process end; from any thread."""
+        self._over.set()
+
+    def announce(self, control: str) -> None:
+        """Tell the parent, in one line of JSON, that requests are answered at `control`."""
+        sys.stdout.write(json.dumps({"control": control}) + "\n")
+        sys.stdout.flush()
+
+    def _signalled(self, _number: int, _frame: FrameType | None) -> None:
+        self._over.set()
+
+    def _watch(self) -> None:
+        # Not sys.stdin: its lock would be held here when the interpreter ends.
+        while os.read(0, 4096):
+            pass
+        self._over.set()
