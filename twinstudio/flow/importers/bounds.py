@@ -49,5 +49,5 @@ def limits(layout: Layout, tighter: Mapping[str, float] | None = None) -> Values
 def sensible(values: Values, limit: Values) -> NDArray[np.bool_]:
     """Which rows hold only NaN and numbers within +-`limit`; bool[n]."""
     with np.errstate(invalid="ignore"):
-        absurd: NDArray[np.bool_] = (np.abs(values) > limit).any(axis=1)
-    return ~absurd
+        possible = (np.abs(values) <= limit) | np.isnan(values)
+    return np.asarray(possible.all(axis=1), dtype=bool)

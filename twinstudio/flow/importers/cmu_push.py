@@ -41,10 +41,14 @@ LAYOUTS = {
 RATES = {"force": 100.0, "robot": 33.0, "object": 0.0}
 NOTES = (
     "stamps are Unix time, exact to the ns",
-    "source 'object' has two poses a push: before, at the push's first stamp, and after, at its"
-    " last; the log does not say when they were taken",
-    "quaternions of source 'robot' have three decimals and are not exactly of unit length; they"
-    " are kept as logged",
+    (
+        "source 'object' has two poses a push: before, at the push's first stamp, and after, at its"
+        " last; the log does not say when they were taken"
+    ),
+    (
+        "quaternions of source 'robot' have three decimals and are not exactly of unit length; they"
+        " are kept as logged"
+    ),
 )
 
 
@@ -141,8 +145,9 @@ def _source(name: str, reader: _Reader) -> ImportedSource:
 
 
 def _pose(values: Values) -> Values:
-    """x y z [mm] qw qx qy qz as x y z [m] qx qy qz qw, float64[n, 7]."""
-    return values[:, ORDER] * SCALE
+    """From x y z [mm] qw qx qy qz to x y z [m] qx qy qz qw, float64[n, 7]."""
+    pose: Values = values[:, ORDER] * SCALE
+    return pose
 
 
 def _problems(log: ImportedLog, reader: _Reader, announced: int | None) -> None:

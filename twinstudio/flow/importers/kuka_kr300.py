@@ -29,14 +29,20 @@ FIELDS = (
     "act_vel_se_deg_per_s",
 )
 NOTES = (
-    "angles are the recorded ones plus the pose [0, -90, 90, 0, 0, 0] deg they are relative to,"
-    " so joint.position is the pose in the robot's own convention; the same for"
-    " command.position and secondary.position",
-    "act_torque_abs_nm is the torque of the motors (below 20 N m, while gravity alone asks"
-    " about 1 kN m of axis 2): motor.effort has it as logged, joint.effort is it times the gear"
-    " ratio, without gear losses",
-    "secondary.* is the encoder behind the gear of axes 1-3; axes 4-6 have none (zeros in the"
-    " log) and are left out",
+    (
+        "angles are the recorded ones plus the pose [0, -90, 90, 0, 0, 0] deg they are relative to,"
+        " so joint.position is the pose in the robot's own convention; the same for"
+        " command.position and secondary.position"
+    ),
+    (
+        "act_torque_abs_nm is the torque of the motors (below 20 N m, while gravity alone asks"
+        " about 1 kN m of axis 2): motor.effort has it as logged, joint.effort is it times the gear"
+        " ratio, without gear losses"
+    ),
+    (
+        "secondary.* is the encoder behind the gear of axes 1-3; axes 4-6 have none (zeros in the"
+        " log) and are left out"
+    ),
     "left out as derived from the others: act_torque_rel_nm, ref_vel_simple_deg_per_s, error_*",
 )
 
@@ -69,7 +75,7 @@ def read(source: Path) -> ImportedLog:
     return ImportedLog({"cell": cell(block, 250.0)}, [tally], [found.path], notes)
 
 
-def _values(  # noqa: PLR0913 - one argument a field of the log
+def _values(
     position: NDArray[np.float64],
     velocity: NDArray[np.float64],
     torque: NDArray[np.float64],

@@ -20,26 +20,30 @@ def read(path: Path) -> dict[str, Array]:
     MATLAB's dimensions order is kept for every version. Raises LogError for a
     file that is missing, damaged or no MATLAB file.
     """
+    version = _version(path)
     try:
-        with path.open("rb") as stream:
-            head = stream.read(128)
-        if not head:
-            raise LogError("is empty", where=str(path), hint="is the log complete?")
-        if not head.startswith(b"MATLAB"):
-            raise LogError("is no MATLAB file", where=str(path), hint="check the format")
-        found = _from_hdf5(path) if b"MATLAB 7.3" in head else _from_scipy(path)
-        return dict(found)
-    except LogError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise LogError(f"cannot be read: {reason}", where=str(path)) from error
-    except Exception as error:  # noqa: BLE001 - the readers raise anything on damage
+        return dict(_from_hdf5(path) if version == "7.3" else _from_scipy(path))
+    except Exception as error:
+        # The readers raise anything on damage, from OSError to IndexError.
         raise LogError(
             f"is damaged: {type(error).__name__}: {error}",
             where=str(path),
             hint="is the file complete?",
         ) from error
+
+
+def _version(path: Path) -> str:
+    """``7.3`` or ``5`` (which serves 5 to 7.2), from the text at the start of the file."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(128)
+    except OSError as error:
+        raise LogError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if not head:
+        raise LogError("is empty", where=str(path), hint="is the log complete?")
+    if not head.startswith(b"MATLAB"):
+        raise LogError("is no MATLAB file", where=str(path), hint="check the format")
+    return "7.3" if head.startswith(b"MATLAB 7.3") else "5"
 
 
 def _from_scipy(path: Path) -> Iterator[tuple[str, Array]]:
@@ -52,8 +56,8 @@ def _from_scipy(path: Path) -> Iterator[tuple[str, Array]]:
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Array]]:
     if isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
         value = value.flat[0]
-    if hasattr(value, "_fieldnames"):
-        for field in value._fieldnames:
+    if (fields := getattr(value, "_fieldnames", None)) is not None:
+        for field in fields:
             yield from _flat(f"{name}.{field}", getattr(value, field))
     elif isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         yield name, value.astype(np.float64)
@@ -76,6 +80,5 @@ def _from_hdf5(path: Path) -> list[tuple[str, Array]]:
 def shape_text(variables: dict[str, Array]) -> str:
     """``name [r x c]`` of every variable, for messages."""
     return ", ".join(
-        f"{name} [{' x '.join(str(n) for n in array.shape)}]"
-        for name, array in variables.items()
+        f"{name} [{' x '.join(str(n) for n in array.shape)}]" for name, array in variables.items()
     )

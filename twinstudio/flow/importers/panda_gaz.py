@@ -23,12 +23,18 @@ HEADS = {
 }
 KINDS = ("joint.position", "joint.velocity", "joint.effort")
 NOTES = (
-    "source 'command' is the commanded velocity at its own stamps, exactly as logged;"
-    " figures of command-to-motion are taken from it",
-    "command.velocity in source 'cell' is the same command held (zero order) at the measured"
-    " stamps, for plots: its edges are up to one measured interval late",
-    "both files count from 0 s; they are taken as one clock, so a start-up offset between the"
-    " two loggers is part of every command-to-motion figure",
+    (
+        "source 'command' is the commanded velocity at its own stamps, exactly as logged;"
+        " figures of command-to-motion are taken from it"
+    ),
+    (
+        "command.velocity in source 'cell' is the same command held (zero order) at the measured"
+        " stamps, for plots: its edges are up to one measured interval late"
+    ),
+    (
+        "both files count from 0 s; they are taken as one clock, so a start-up offset between the"
+        " two loggers is part of every command-to-motion figure"
+    ),
     "the stamps of the measurements are host time",
 )
 

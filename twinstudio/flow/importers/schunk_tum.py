@@ -73,9 +73,7 @@ def _rows(path: Path) -> list[list[str]]:
     return rows.rows
 
 
-def _joined(
-    folder: Path, tables: list[list[list[str]]], tally: Tally
-) -> tuple[Rows, int]:
+def _joined(folder: Path, tables: list[list[list[str]]], tally: Tally) -> tuple[Rows, int]:
     """One row a time stamp, and how many rows the input is shorter."""
     time, trajectory, given = tables
     short = len(time) - len(given)

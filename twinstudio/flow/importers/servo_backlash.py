@@ -24,11 +24,15 @@ LOAD_SIGN = 1 << 10
 LOAD_UNIT = 1e-3  # of the full motor voltage
 CURRENT_UNIT = 6.5e-3  # A a count, by the maker's register table
 NOTES = (
-    "positions: 4096 counts a turn, taken as 0 at count 0; speeds: counts/s, sign in bit 15"
-    " (checked against the positions)",
+    (
+        "positions: 4096 counts a turn, taken as 0 at count 0; speeds: counts/s, sign in bit 15"
+        " (checked against the positions)"
+    ),
     "joint.current: register times 6.5 mA, the maker's unit; it is a magnitude, without sign",
-    "motor.load: register times 0.1 %, sign in bit 10: the share of full voltage the driver"
-    " applies, no torque",
+    (
+        "motor.load: register times 0.1 %, sign in bit 10: the share of full voltage the driver"
+        " applies, no torque"
+    ),
     "stamps are the logged UTC times, ns since 1970, to the ms",
 )
 

@@ -67,8 +67,11 @@ def split(
 
     Rows of another width and blank lines are counted in `tally` and left out.
     """
-    quoting = csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=dialect.delimiter, quoting=quoting, strict=False)
+    reader = csv.reader(
+        lines,
+        delimiter=dialect.delimiter,
+        quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
+    )
     rows: list[list[str]] = []
     numbers: list[int] = []
     names: tuple[str, ...] = ()
