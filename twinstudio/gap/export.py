@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from twinstudio.gap.table import KINDS
+from twinstudio.gap.metrics import KINDS
 from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag
 
 FIGURES = {"rmse": "rmse", "max": "maximum", "bias": "bias", "relative": "relative", "n": "n"}

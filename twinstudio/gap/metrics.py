@@ -15,6 +15,8 @@ from twinstudio.model.kinematics import Kinematics
 
 Floats = NDArray[np.float64]
 
+KINDS = ("position", "velocity", "effort", "current")
+
 
 def figures(twin: Floats, cell: Floats) -> Figures | None:
     """Figures of twin minus cell, arrays of any equal shape, all entries together.

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from twinstudio.gap.metrics import Sums, pose_distance, tool_distance
+from twinstudio.gap.export import as_json
+from twinstudio.gap.metrics import KINDS, Sums, pose_distance, tool_distance
 from twinstudio.gap.timing import MAX_LAG, NoLag, lags, on_grid, uniform_grid
-from twinstudio.model.block import Block
+from twinstudio.model.block import Block, Stamps
 from twinstudio.model.errors import LayoutError
 from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag, Spread
 from twinstudio.model.kinematics import Kinematics
@@ -17,7 +18,8 @@ from twinstudio.model.signals import Layout
 
 Floats = NDArray[np.float64]
 
-KINDS = ("position", "velocity", "effort", "current")
+__all__ = ["RunAccumulator", "Timing", "as_json", "compared", "delays", "joint_names", "tabulate"]
+
 COMPARED = ("velocity", "position", "effort")
 TCP = "tcp.pose"
 _HOLE_PERIODS = 5.0
@@ -119,7 +121,10 @@ class RunAccumulator:
         joints = tuple(
             JointGap(
                 name=name,
-                **{kind: self._figures(kind, name) for kind in KINDS},
+                position=self._figures("position", name),
+                velocity=self._figures("velocity", name),
+                effort=self._figures("effort", name),
+                current=self._figures("current", name),
                 command_to_motion=cell.get(name),
                 twin_command_to_motion=twin.get(name),
                 floor=dict((floor or {}).get(name, {})),
@@ -128,7 +133,10 @@ class RunAccumulator:
         )
         overall = JointGap(
             name="overall",
-            **{kind: self._figures(kind, None, remarks) for kind in KINDS},
+            position=self._together("position", remarks),
+            velocity=self._together("velocity", remarks),
+            effort=self._together("effort", remarks),
+            current=self._together("current", remarks),
             command_to_motion=_typical(cell),
             twin_command_to_motion=_typical(twin),
         )
@@ -143,24 +151,23 @@ class RunAccumulator:
             notes=tuple(dict.fromkeys(remarks)),
         )
 
-    def _figures(
-        self, kind: str, joint: str | None, remarks: list[str] | None = None
-    ) -> Figures | None:
-        """Of one joint, or with None of all together where they share a unit."""
+    def _figures(self, kind: str, joint: str) -> Figures | None:
         layout, signal = self._layout, f"joint.{kind}"
         if layout is None or self._sums is None or signal not in layout:
             return None
-        if joint is not None:
-            if joint not in layout.signal(signal).labels:
-                return None
-            column = layout.column(signal, joint)
-            return self._sums.figures(slice(column, column + 1))
-        units = set(layout.signal(signal).units)
+        if joint not in layout.signal(signal).labels:
+            return None
+        column = layout.column(signal, joint)
+        return self._sums.figures(slice(column, column + 1))
+
+    def _together(self, kind: str, remarks: list[str]) -> Figures | None:
+        """All joints together, if they share a unit; if not, a remark says so."""
+        layout, signal = self._layout, f"joint.{kind}"
+        if layout is None or self._sums is None or signal not in layout:
+            return None
+        units = sorted(set(layout.signal(signal).units))
         if len(units) > 1:
-            if remarks is not None:
-                remarks.append(
-                    f"{kind} has no overall figure: its joints are in {' and '.join(sorted(units))}"
-                )
+            remarks.append(f"{kind} has no overall figure: its joints are in {' and '.join(units)}")
             return None
         return self._sums.figures(layout.span(signal))
 
@@ -262,19 +269,21 @@ def delays(
     if dt is None:
         dt = max(round(float(np.median(steps)) / 1e3), 1) * 1e-6
     grid = uniform_grid(int(block.stamps[0]), int(block.stamps[-1]), dt)
-    series = []
-    for signal in (command, motion):
-        columns = [block.layout.column(signal, name) for name in joints]
-        values = block.values[:, columns]
-        # A side may be sampled more rarely than the block has rows.
-        present = np.isfinite(values).any(1)
-        period = float(np.median(np.diff(block.stamps[present]))) if present.sum() > 1 else 0.0
-        series.append(on_grid(block.stamps, values, grid, max_hole=_HOLE_PERIODS * period))
+    asked, moved = (_gridded(block, signal, joints, grid) for signal in (command, motion))
     kind = motion.rsplit(".", 1)[-1]
     rates = kind == "position"
     label = "position, rate of change" if rates else kind
-    found = lags(*series, dt, max_lag=max_lag, rates=rates, signal=label)
+    found = lags(asked, moved, dt, max_lag=max_lag, rates=rates, signal=label)
     return dict(zip(joints, found, strict=True))
+
+
+def _gridded(block: Block, signal: str, joints: Sequence[str], grid: Stamps) -> Floats:
+    """Columns of `joints` on the grid; pauses of over five of their periods stay missing."""
+    values = block.values[:, [block.layout.column(signal, name) for name in joints]]
+    # A side may be sampled more rarely than the block has rows.
+    present = np.isfinite(values).any(1)
+    period = float(np.median(np.diff(block.stamps[present]))) if present.sum() > 1 else 0.0
+    return on_grid(block.stamps, values, grid, max_hole=_HOLE_PERIODS * period)
 
 
 def _typical(found: Mapping[str, Lag]) -> Lag | None:

@@ -80,7 +80,8 @@ def lags(
             f" {list(responses.shape)} and {dt} s"
         )
     reasons = [
-        _unfit(commands[:, c], "command") or _unfit(responses[:, c], "response")
+        _unfit(commands[:, c], "command", rates=rates)
+        or _unfit(responses[:, c], "response", rates=rates)
         for c in range(commands.shape[1])
     ]
     good = [c for c, reason in enumerate(reasons) if not reason]
@@ -150,7 +151,7 @@ def on_grid(stamps: Stamps, values: Floats, grid: Stamps, *, max_hole: float = n
 
 def uniform_grid(first: int, last: int, dt: float) -> Stamps:
     """Stamps first, first + dt, ... up to last, int64[n] ns; `dt` in s."""
-    count = int((last - first) / (dt * 1e9) + 1e-6) + 1
+    count = int((last - first) / (dt * 1e9) + 1e-7) + 1
     steps: Stamps = np.rint(np.arange(count) * (dt * 1e9)).astype(np.int64)
     return first + steps
 
@@ -161,13 +162,19 @@ def rate_of_change(values: Floats, dt: float) -> Floats:
     return out
 
 
-def _unfit(values: Floats, side: str) -> str:
+def _unfit(values: Floats, side: str, *, rates: bool) -> str:
     """Why a series cannot tell a delay; empty when it can."""
     present = values[np.isfinite(values)]
     if len(present) < _LEAST_SAMPLES:
         return f"the {side} has only {len(present)} readings"
-    if np.ptp(present) <= _FLAT * max(1.0, float(np.abs(present).max())):
+    least = _FLAT * max(1.0, float(np.abs(present).max()))
+    if np.ptp(present) <= least:
         return f"the {side} does not move"
+    if rates:
+        steps = values[1:] - values[:-1]
+        steps = steps[np.isfinite(steps)]
+        if len(steps) < _LEAST_SAMPLES or np.ptp(steps) <= least:
+            return f"the {side} moves at one constant rate"
     return ""
 
 
