@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 from twinstudio.model.errors import RecordingError
 
 CHUNK = 2 * 2**20
-LEVEL = 1
+LEVEL = -3
+"""Of zstd: as fast as lz4 on joint states (2 GB/s measured) and smaller."""
 MAX_CHANNELS = 2**16 - 1
 
 

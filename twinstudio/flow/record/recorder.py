@@ -172,13 +172,18 @@ class Recorder:
         try:
             self._record()
         except RecordingError as error:
-            with self._changed:
-                self._alarm = str(error)
-                self._end()
-                self._items.clear()
-                self._waiting = 0
+            self._give_up(str(error))
+        except Exception as error:  # noqa: BLE001 - a thread that dies unseen loses data
+            self._give_up(f"recording stopped by an internal error: {error!r}")
         finally:
             self._bytes = self._writer.bytes
+
+    def _give_up(self, alarm: str) -> None:
+        with self._changed:
+            self._alarm = alarm
+            self._end()
+            self._items.clear()
+            self._waiting = 0
 
     def _record(self) -> None:
         due = time.monotonic() + CHECKPOINT
