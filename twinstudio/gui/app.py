@@ -1,0 +1,136 @@
+"""Starting the window on a session, and measuring it."""
+
+import gc
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, QSettings, Qt, QTimer
+from PySide6.QtWidgets import QApplication
+
+from twinstudio.gui import settings as remembered
+from twinstudio.gui import theme
+from twinstudio.gui.bridge import WindowStats
+from twinstudio.gui.window import Window
+
+if TYPE_CHECKING:
+    from twinstudio.session.session import Session
+
+
+def create_application(arguments: list[str] | None = None) -> QApplication:
+    """The one QApplication; an existing one is returned as it is.
+
+    OpenGL contexts are shared, or a floated 3D dock would lose its textures.
+    """
+    existing = QApplication.instance()
+    if isinstance(existing, QApplication):
+        return existing
+    QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+    app = QApplication(arguments or ["twinstudio"])
+    app.setApplicationName("twinstudio")
+    app.setApplicationDisplayName("Twinstudio")
+    app.setDesktopFileName("twinstudio")
+    app.setStyle("Fusion")
+    font = app.font()
+    font.setPointSizeF(9.0)
+    app.setFont(font)
+    theme.apply(app, theme.current(app))
+    return app
+
+
+def run(
+    session: "Session",
+    *,
+    settings: QSettings | None = None,
+    seconds: float | None = None,
+    screenshot: Path | None = None,
+) -> int:
+    """Show the window on `session` until it is closed; returns the exit status.
+
+    The window is shown first; the session starts behind it. seconds: close by
+    itself after so long. screenshot: a PNG of the window, taken before it closes.
+    """
+    app = create_application()
+    window = Window(session, settings or remembered.open_settings())
+    window.closed.connect(app.quit)
+    window.show()
+    # What is loaded by now stays: the collector need not walk it while frames are drawn.
+    gc.freeze()
+    QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
+    if seconds is not None:
+        QTimer.singleShot(round(seconds * 1e3), lambda: _finish(window, screenshot))
+    with _interruptible(window), _complaints(window):
+        app.exec()
+    if window.failure:
+        sys.stderr.write(f"{window.failure}\n")
+    return 1 if window.failure else 0
+
+
+def measure(
+    session: "Session", seconds: float, *, settle: float = 3.0
+) -> tuple[WindowStats, object]:
+    """Show the window on `session` and measure it for `seconds` after `settle` s.
+
+    Returns the window's figures and those of the 3D view (None without one).
+    """
+    app = create_application()
+    window = Window(session, QSettings())
+    window.closed.connect(app.quit)
+    window.resize(1366, 768)
+    window.show()
+    gc.freeze()
+    found: list[tuple[WindowStats, object]] = []
+
+    def finish() -> None:
+        found.append((window.bridge.stats(), window.viewer.stats()))
+        window.close()
+
+    QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
+    QTimer.singleShot(round(settle * 1e3), lambda: window.bridge.probe(on=True))
+    QTimer.singleShot(round((settle + seconds) * 1e3), finish)
+    app.exec()
+    return found[0]
+
+
+def _finish(window: Window, screenshot: Path | None) -> None:
+    if screenshot is not None:
+        window.grab().save(str(screenshot))
+    window.close()
+
+
+@contextmanager
+def _interruptible(window: Window) -> Iterator[None]:
+    """Ctrl+C and SIGTERM close the window; the display tick lets Python see them."""
+
+    def close(_number: int, _frame: FrameType | None) -> None:
+        window.close()
+
+    before = {number: signal.signal(number, close) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _complaints(window: Window) -> Iterator[None]:
+    """An exception nobody caught becomes one line in the log, and its trace on stderr once."""
+    seen: set[str] = set()
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        text = f"a fault of Twinstudio: {kind.__name__}: {error}"
+        if text not in seen:
+            seen.add(text)
+            sys.__excepthook__(kind, error, trace)
+        window.bridge.notices.say("alarm", "window", text)
+
+    before, sys.excepthook = sys.excepthook, hook
+    try:
+        yield
+    finally:
+        sys.excepthook = before

@@ -1,0 +1,167 @@
+"""The one door between a session and Qt: a display tick that pulls pictures.
+
+Nothing is signalled per sample. Every tick takes one snapshot and the new log
+entries, and gives a frame to those views that can be seen; each view says how
+often it wants one, and views are staggered over ticks.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtWidgets import QWidget
+
+from twinstudio.gui.notices import Notices
+from twinstudio.gui.runner import Runner
+from twinstudio.gui.timeline import Timeline
+from twinstudio.model.views import Snapshot
+
+if TYPE_CHECKING:
+    from twinstudio.session.session import Session
+
+TICK_MS = 33
+PROBE_MS = 5
+_KEPT = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a view gets to draw: the newest snapshot, and which instant is shown."""
+
+    snapshot: Snapshot
+    timeline: Timeline
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowStats:
+    """How smoothly the window runs; times in s, NaN where nothing was measured.
+
+    fps: display ticks per second. work: spent in one tick, pulling and handing out.
+    delay: how late the event loop got to a timer that was due (needs `probe`).
+    """
+
+    fps: float
+    work_p50: float
+    work_p99: float
+    delay_p50: float
+    delay_p99: float
+    delay_max: float
+    frames: int
+
+
+@dataclass(slots=True)
+class _Seat:
+    widget: QWidget
+    refresh: Callable[[Frame], None]
+    every: int
+    phase: int
+
+
+class Bridge(QObject):
+    """Pulls from `session` about 30 times a second while it is started."""
+
+    def __init__(self, session: "Session", parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.timeline = Timeline(self)
+        self.notices = Notices(self)
+        self.runner = Runner(session, self.notices)
+        self.frame: Frame | None = None
+        self._seats: list[_Seat] = []
+        self._next_entry = 0
+        self._number = 0
+        self._ticks: deque[float] = deque(maxlen=_KEPT)
+        self._work: deque[float] = deque(maxlen=_KEPT)
+        self._delays: deque[float] = deque(maxlen=_KEPT * 5)
+        self._probed = 0.0
+        self._timer = self._precise(TICK_MS, self.tick)
+        self._probe_timer = self._precise(PROBE_MS, self._probe)
+
+    def add(self, widget: QWidget, refresh: Callable[[Frame], None], *, every: int = 1) -> None:
+        """Call `refresh` on every `every`-th tick while `widget` can be seen."""
+        self._seats.append(_Seat(widget, refresh, every, len(self._seats) % every))
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Stop ticking and probing, and let the command under way finish."""
+        self._timer.stop()
+        self._probe_timer.stop()
+        self.runner.close()
+
+    def tick(self) -> None:
+        """One display tick."""
+        began = perf_counter()
+        self._drain()
+        self.runner.collect()
+        snapshot = self.session.snapshot()
+        first, _ = self.session.extent()
+        self.timeline.advance(snapshot.now, first)
+        self.frame = Frame(snapshot, self.timeline, self._number)
+        for seat in self._seats:
+            if self._number % seat.every == seat.phase and seat.widget.isVisible():
+                seat.refresh(self.frame)
+        self._number += 1
+        self._ticks.append(began)
+        self._work.append(perf_counter() - began)
+
+    def show_now(self, widget: QWidget) -> None:
+        """Give `widget` the newest frame out of turn, after a click for instance."""
+        if self.frame is not None:
+            for seat in self._seats:
+                if seat.widget is widget and widget.isVisible():
+                    seat.refresh(self.frame)
+
+    def probe(self, *, on: bool) -> None:
+        """Measure from now on (or no longer) how late timers are served."""
+        self._ticks.clear()
+        self._work.clear()
+        self._delays.clear()
+        self._probed = perf_counter()
+        if on:
+            self._probe_timer.start()
+        else:
+            self._probe_timer.stop()
+
+    def stats(self) -> WindowStats:
+        """Figures since the last `probe`, or of the last two minutes."""
+        ticks, work, delays = (np.array(d) for d in (self._ticks, self._work, self._delays))
+        span = ticks[-1] - ticks[0] if len(ticks) > 1 else np.nan
+        return WindowStats(
+            fps=float((len(ticks) - 1) / span),
+            work_p50=_percentile(work, 50),
+            work_p99=_percentile(work, 99),
+            delay_p50=_percentile(delays, 50),
+            delay_p99=_percentile(delays, 99),
+            delay_max=_percentile(delays, 100),
+            frames=len(ticks),
+        )
+
+    def _drain(self) -> None:
+        entries = self.session.entries(self._next_entry)
+        if entries:
+            self._next_entry = entries[-1].seq + 1
+            self.notices.take(entries)
+
+    def _probe(self) -> None:
+        now = perf_counter()
+        self._delays.append(max(now - self._probed - PROBE_MS / 1e3, 0.0))
+        self._probed = now
+
+    def _precise(self, interval: int, slot: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setTimerType(Qt.TimerType.PreciseTimer)
+        timer.setInterval(interval)
+        timer.timeout.connect(slot)
+        return timer
+
+
+def _percentile(values: np.ndarray, q: float) -> float:
+    return float(np.percentile(values, q)) if len(values) else float("nan")

@@ -1,0 +1,1 @@
+"""Panels around the twin view; each refreshes from a frame and calls commands."""

@@ -1,0 +1,355 @@
+"""The gap table: one row a joint, then all joints together, then the tool point."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QStackedWidget,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from twinstudio.gui import format as fmt
+from twinstudio.gui.bridge import Bridge, Frame
+from twinstudio.gui.docks.empty import Empty
+from twinstudio.gui.selection import Selection
+from twinstudio.gui.theme import GRID, number_font
+from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag
+
+Part = Literal["rmse", "maximum", "bias", "relative"]
+PARTS: dict[str, Part] = {
+    "RMS": "rmse",
+    "Maximum": "maximum",
+    "Bias": "bias",
+    "Relative": "relative",
+}
+_SORT = Qt.ItemDataRole.UserRole
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+OVERALL, TOOL = "all joints", "tool point"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: a signal over the sliding window or the run, its floor, or the lag."""
+
+    title: str
+    signal: str
+    over: Literal["window", "run", "floor"]
+    tip: str
+
+
+COLUMNS = (
+    Column("now", "position", "window", "Position gap over the sliding window"),
+    Column("run", "position", "run", "Position gap since the start, or since it was reset"),
+    Column("floor", "position", "floor", "Spread of the cell's own repeats, where known"),
+    Column("vel.", "velocity", "window", "Velocity gap over the sliding window"),
+    Column("effort", "effort", "window", "Effort gap over the sliding window"),
+    Column("lag", "lag", "window", "Command to motion of the cell (twin in the tooltip), ms"),
+)
+
+
+class GapModel(QAbstractTableModel):
+    """Rows of the newest tables; units go to the heading where all rows agree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._window: GapTable | None = None
+        self._run: GapTable | None = None
+        self._units: dict[tuple[str, str], str] = {}
+        self._names: tuple[str, ...] = ()
+        self.part: Part = "rmse"
+        self.degrees = False
+        self._font = QFont()
+
+    def show_tables(
+        self, window: GapTable | None, run: GapTable | None, units: dict[tuple[str, str], str]
+    ) -> None:
+        """Take new figures; rows stay where they are unless the joints changed."""
+        names = tuple(joint.name for joint in (window or run or _NONE).joints)
+        if (names, units) != (self._names, self._units):
+            self.beginResetModel()
+            self._names, self._units = names, units
+            self._window, self._run = window, run
+            self.endResetModel()
+        else:
+            self._window, self._run = window, run
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Say that every figure may be another."""
+        last = self.index(self.rowCount() - 1, self.columnCount() - 1)
+        self.dataChanged.emit(self.index(0, 0), last)
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.columnCount() - 1)
+
+    def name(self, row: int) -> str:
+        """What row `row` is about; the last two are all joints and the tool point."""
+        return (*self._names, OVERALL, TOOL)[row]
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:  # noqa: D102
+        return 0 if parent is not None and parent.isValid() else len(self._names) + 2
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:  # noqa: D102
+        return 0 if parent is not None and parent.isValid() else len(COLUMNS) + 1
+
+    def headerData(  # noqa: D102
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _RIGHT if section else Qt.AlignmentFlag.AlignLeft
+        if section == 0:
+            return "Joint" if role == Qt.ItemDataRole.DisplayRole else None
+        column = COLUMNS[section - 1]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.tip
+        if role == Qt.ItemDataRole.DisplayRole:
+            unit = self._common_unit(column)
+            return f"{column.title}\n{unit or ' '}"
+        return None
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
+        name = self.name(index.row())
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return (
+                _RIGHT
+                if index.column()
+                else Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            )
+        if role == Qt.ItemDataRole.FontRole and name in (OVERALL, TOOL):
+            bold = QFont(self._font)
+            bold.setBold(True)
+            return bold
+        if index.column() == 0:
+            return (
+                name
+                if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, _SORT)
+                else None
+            )
+        column = COLUMNS[index.column() - 1]
+        value = self._value(index.row(), column)
+        if role == _SORT:
+            return abs(value) if value is not None else -1.0
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(index.row(), column, value)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._tip(index.row(), column)
+        return None
+
+    def _row(self, row: int, over: str) -> JointGap | None:
+        table = self._run if over == "run" else self._window
+        if table is None or row > len(self._names):
+            return None
+        return table.overall if row == len(self._names) else table.joints[row]
+
+    def _figures(self, row: int, column: Column) -> Figures | None:
+        if row == len(self._names) + 1:
+            table = self._run if column.over == "run" else self._window
+            return (
+                table.tcp
+                if table and column.signal == "position" and column.over != "floor"
+                else None
+            )
+        joint = self._row(row, column.over)
+        found: Figures | None = getattr(joint, column.signal, None) if joint else None
+        return found
+
+    def _value(self, row: int, column: Column) -> float | None:
+        """The figure in SI (relative: in 1), or None where there is none."""
+        if column.signal == "lag":
+            lag = self._lag(row, "command_to_motion")
+            return None if lag is None else lag.seconds
+        if column.over == "floor":
+            joint = self._row(row, "window")
+            return joint.floor.get("joint.position") if joint else None
+        figures = self._figures(row, column)
+        return None if figures is None else getattr(figures, self.part)
+
+    def _lag(self, row: int, which: str) -> Lag | None:
+        joint = self._row(row, "window")
+        found: Lag | None = getattr(joint, which, None) if joint else None
+        return found
+
+    def _unit(self, row: int, column: Column) -> tuple[str, float]:
+        """Shown unit and factor of one cell."""
+        if column.signal == "lag":
+            return "ms", 1e3
+        if self.part == "relative" and column.over != "floor":
+            return "%", 100.0
+        if row == len(self._names) + 1:
+            return fmt.shown("m")
+        name = self._names[row] if row < len(self._names) else ""
+        unit = self._units.get((column.signal, name)) or self._shared(column.signal)
+        return fmt.shown(unit, degrees=self.degrees, small=True)
+
+    def _shared(self, signal: str) -> str:
+        found = {unit for (name, _), unit in self._units.items() if name == signal}
+        return found.pop() if len(found) == 1 else ""
+
+    def _common_unit(self, column: Column) -> str:
+        units = {self._unit(row, column)[0] for row in range(len(self._names))}
+        return units.pop() if len(units) == 1 else ""
+
+    def _text(self, row: int, column: Column, value: float | None) -> str:
+        if value is None:
+            return fmt.NOTHING
+        unit, factor = self._unit(row, column)
+        same = unit == self._common_unit(column)
+        return fmt.figure(value * factor, "" if same else unit)
+
+    def _tip(self, row: int, column: Column) -> str:
+        if column.signal == "lag":
+            twin = self._lag(row, "twin_command_to_motion")
+            return f"twin: {fmt.milliseconds(twin.seconds if twin else None)}"
+        figures = self._figures(row, column)
+        if figures is None:
+            return f"{column.tip}: twin or cell has no such reading"
+        unit, factor = self._unit(row, column)
+        if self.part == "relative":
+            return f"{fmt.count(figures.n)} samples"
+        return (
+            f"RMS {fmt.figure(figures.rmse * factor, unit)}, "
+            f"maximum {fmt.figure(figures.maximum * factor, unit)}, "
+            f"bias {fmt.figure(figures.bias * factor, unit, sign=True)}, "
+            f"{fmt.count(figures.n)} samples"
+        )
+
+
+class GapDock(QWidget):
+    """Where do twin and cell disagree, now? Selecting a row selects its plots."""
+
+    def __init__(self, bridge: Bridge, selection: Selection) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._selection = selection
+        self.model = GapModel()
+        self.sorted = QSortFilterProxyModel()
+        self.sorted.setSourceModel(self.model)
+        self.sorted.setSortRole(_SORT)
+        self.table = self._table()
+        self.part = QComboBox()
+        self.part.addItems(list(PARTS))
+        self.part.setAccessibleName("Which figure")
+        self.part.setToolTip("Which figure of the gap is shown")
+        self.part.currentTextChanged.connect(self._choose_part)
+        self.notes = QLabel()
+        self.notes.setProperty("role", "faint")
+        self.notes.setWordWrap(True)
+        self.pages = QStackedWidget()
+        self.empty = Empty(
+            "No gap yet", "It is computed as soon as twin and cell both stream the same joints."
+        )
+        self.pages.addWidget(self.empty)
+        self.pages.addWidget(self.table)
+        self._build()
+        selection.changed.connect(self._mark)
+        bridge.add(self, self.refresh, every=6)
+
+    def _table(self) -> QTableView:
+        table = QTableView()
+        table.setModel(self.sorted)
+        table.setSortingEnabled(True)
+        table.sortByColumn(-1, Qt.SortOrder.DescendingOrder)
+        table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QTableView.SelectionMode.SingleSelection)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(22)
+        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
+        table.horizontalHeader().resizeSection(0, 96)
+        table.horizontalHeader().setMinimumSectionSize(44)
+        table.setFont(number_font(table.font()))
+        table.setShowGrid(False)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        table.setWordWrap(False)
+        table.setAccessibleName("Gap per joint")
+        table.selectionModel().currentRowChanged.connect(self._picked)
+        table.doubleClicked.connect(lambda index: self._activate(index))
+        return table
+
+    def _build(self) -> None:
+        reset = QToolButton()
+        reset.setText("Reset run")
+        reset.setToolTip("Start the figures over the run anew (gap.reset)")
+        reset.clicked.connect(lambda: self._bridge.runner.run("gap.reset"))
+        self.span = QLabel()
+        self.span.setProperty("role", "faint")
+        row = QHBoxLayout()
+        row.setContentsMargins(GRID, GRID // 2, GRID, 0)
+        row.addWidget(self.part)
+        row.addWidget(self.span, stretch=1)
+        row.addWidget(reset)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(GRID // 2)
+        box.addLayout(row)
+        box.addWidget(self.pages, stretch=1)
+        box.addWidget(self.notes)
+
+    def refresh(self, frame: Frame) -> None:
+        """Take the newest figures."""
+        window, run = frame.snapshot.window, frame.snapshot.run
+        some = window or run
+        self.pages.setCurrentWidget(self.table if some else self.empty)
+        self.notes.setVisible(bool(some and some.notes))
+        if some is None:
+            return
+        self.notes.setText("\n".join(some.notes))
+        table = window or some
+        self.span.setText(f"over {fmt.figure((table.end - table.start) / 1e9, 's')}")
+        self.model.show_tables(window, run, self._units(frame))
+
+    def set_degrees(self, *, on: bool) -> None:
+        """Show angles in degrees, or in mrad."""
+        self.model.degrees = on
+        self.model.refresh()
+
+    def _units(self, frame: Frame) -> dict[tuple[str, str], str]:
+        """SI unit by (quantity, joint), from what can be plotted; asked for seldom."""
+        if not hasattr(self, "_known") or frame.number % 30 < 6:
+            self._known = {
+                (choice.name.removeprefix("joint."), label): unit
+                for choice in self._bridge.session.signals()
+                if choice.name.startswith("joint.")
+                for label, unit in zip(choice.labels, choice.units, strict=True)
+            }
+        return self._known
+
+    def _choose_part(self, name: str) -> None:
+        self.model.part = PARTS[name]
+        self.model.refresh()
+
+    def _picked(self, index: QModelIndex) -> None:
+        name = self._name(index)
+        if name:
+            self._selection.select(name)
+
+    def _activate(self, index: QModelIndex) -> None:
+        name = self._name(index)
+        if name:
+            self._selection.activated.emit(name)
+
+    def _name(self, index: QModelIndex) -> str:
+        if not index.isValid():
+            return ""
+        name = self.model.name(self.sorted.mapToSource(index).row())
+        return "" if name in (OVERALL, TOOL) else name
+
+    def _mark(self) -> None:
+        for row in range(self.sorted.rowCount()):
+            index = self.sorted.index(row, 0)
+            if self._name(index) == self._selection.joint != "":
+                self.table.selectRow(row)
+                return
+        self.table.clearSelection()
+
+
+_NONE = GapTable(joints=(), overall=JointGap(name=OVERALL), samples=0, start=0, end=0)

@@ -1,0 +1,214 @@
+"""How the connections are doing: cell and twin side by side, in figures and in words."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from twinstudio.gui import format as fmt
+from twinstudio.gui.bridge import Bridge, Frame
+from twinstudio.gui.docks.empty import Empty
+from twinstudio.gui.icons import state_icon
+from twinstudio.gui.theme import GRID, Theme, number_font
+from twinstudio.model.health import Health
+from twinstudio.model.views import SourceName, SourceView
+
+ROLES: tuple[SourceName, ...] = ("cell", "twin")
+FIGURES = (
+    ("rate", "Rate", "Samples per second, over the last second or so"),
+    ("latency", "Latency p50 / p99", "From the source's stamp to arrival here"),
+    ("offset", "Clock offset", "Source clock minus ours, with its uncertainty"),
+    ("age", "Last sample", "How long ago the newest sample arrived"),
+)
+COUNTS = (
+    ("lost", "Lost", "Samples missing by sequence number"),
+    ("repeated", "Repeated", "Samples with the stamp of the one before"),
+    ("reversed", "Reversed", "Samples stamped before the one before"),
+    ("missing", "Missing", "Readings that are NaN"),
+    ("garbage", "Garbage", "Messages that are none of ours"),
+    ("foreign", "Foreign", "Messages of another protocol version"),
+    ("restarts", "Restarts", "How often the source came back as a new instance"),
+    ("relayouts", "New layouts", "How often the source changed its signals"),
+    ("events_lost", "Events lost", "Events that could not be had again"),
+)
+STATES = {
+    "connecting": "connecting",
+    "streaming": "streaming",
+    "silent": "silent",
+    "incompatible": "does not fit",
+    "closed": "closed",
+    "dead": "process ended",
+}
+
+
+def state_of(source: SourceView) -> str:
+    """The link state, or ``dead`` when the process behind it has ended."""
+    return source.health.state if source.running else "dead"
+
+
+def figure_text(name: str, health: Health) -> str:
+    """One figure of a link as the view shows it."""
+    if name == "rate":
+        return fmt.figure(health.rate, "Hz", 4)
+    if name == "latency":
+        p50, p99 = (fmt.number(x * 1e3) for x in (health.latency_p50, health.latency_p99))
+        return fmt.NOTHING if p50 == p99 == fmt.NOTHING else f"{p50} / {p99} ms"
+    if name == "offset":
+        return fmt.plus_minus(health.offset, health.offset_bound, 1e3, "ms")
+    if name == "age":
+        return f"{fmt.figure(health.age, 's')} ago" if health.age < 1e9 else fmt.NOTHING
+    return fmt.count(getattr(health, name))
+
+
+class SourcesDock(QWidget):
+    """One column a source; a count that is not zero stands out by a mark and weight."""
+
+    def __init__(self, bridge: Bridge, theme: Theme) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._theme = theme
+        self._shown: dict[tuple[str, str], str] = {}
+        self.labels: dict[tuple[str, str], QLabel] = {}
+        self._grid = QGridLayout()
+        self._grid.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
+        self._grid.setHorizontalSpacing(GRID)
+        self._grid.setVerticalSpacing(2)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnStretch(2, 1)
+        self._fill()
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(self._grid)
+        column.addStretch()
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setWidget(inner)
+        self.pages = QStackedWidget()
+        self.empty = Empty("No source yet", "Twin and cell appear here when the session starts.")
+        self.pages.addWidget(self.empty)
+        self.pages.addWidget(scroll)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(self.pages)
+        bridge.add(self, self.refresh, every=6)
+
+    def _fill(self) -> None:
+        for k, role in enumerate(ROLES, start=1):
+            head = self._label(role, "title", 0, k)
+            head.setProperty("role", "title")
+            self._label(role, "state", 1, k)
+        self._label("", "words", 2, 0, across=3).setWordWrap(True)
+        for row, (name, title, tip) in enumerate((*FIGURES, *COUNTS), start=3):
+            caption = QLabel(title)
+            caption.setProperty("role", "faint")
+            caption.setToolTip(tip)
+            self._grid.addWidget(caption, row, 0)
+            for k, role in enumerate(ROLES, start=1):
+                label = self._label(role, name, row, k)
+                label.setFont(number_font(self.font()))
+                label.setAlignment(Qt.AlignmentFlag.AlignRight)
+                label.setAccessibleName(f"{title} of the {role}")
+        for k, role in enumerate(ROLES, start=1):
+            button = QToolButton()
+            button.setText("Restart")
+            button.setToolTip(f"Restart the {role} ({role}.restart)")
+            button.setAccessibleName(f"Restart the {role}")
+            button.clicked.connect(self._restarter(role))
+            self._grid.addWidget(button, 99, k, Qt.AlignmentFlag.AlignRight)
+
+    def _label(self, role: str, name: str, row: int, column: int, across: int = 1) -> QLabel:
+        label = QLabel()
+        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.labels[role, name] = label
+        self._grid.addWidget(label, row, column, 1, across)
+        return label
+
+    def _restarter(self, role: SourceName):  # type: ignore[no-untyped-def]
+        return lambda _checked: self._bridge.runner.run(f"{role}.restart")
+
+    def restyle(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self._shown.clear()
+
+    def refresh(self, frame: Frame) -> None:
+        """Show the newest health of every source."""
+        sources = frame.snapshot.sources
+        self.pages.setCurrentIndex(1 if sources else 0)
+        words = []
+        for role in ROLES:
+            source = frame.snapshot.source(role)
+            self._show_source(role, source)
+            if source is not None and _worth_saying(source):
+                words.append(f"{role}: {source.note or source.health.text}")
+        label = self.labels["", "words"]
+        label.setVisible(bool(words))
+        text = "\n".join(word if len(word) < 300 else word[:300] + "…" for word in words)
+        if text != label.text():
+            label.setText(text)
+            label.setToolTip("\n".join(words))
+
+    def _show_source(self, role: str, source: SourceView | None) -> None:
+        if source is None:
+            for name in ("title", "state", *(n for n, _, _ in (*FIGURES, *COUNTS))):
+                self._put(role, name, fmt.NOTHING)
+            self._put(role, "title", role.capitalize())
+            return
+        state = state_of(source)
+        title = self.labels[role, "title"]
+        where = f"{source.title}\n{source.control}"
+        if title.toolTip() != where:
+            title.setToolTip(where)
+        self._put(role, "title", role.capitalize())
+        colour = {"streaming": self._theme.good, "silent": self._theme.warning}.get(
+            state, self._theme.alarm if state in ("dead", "incompatible") else self._theme.faint
+        )
+        icon = state_icon(state, self._theme)
+        label = self.labels[role, "state"]
+        if self._shown.get((role, "state")) != state:
+            label.setTextFormat(Qt.TextFormat.RichText)
+            self._shown[role, "state"] = state
+            label.setText(_with_icon(icon, STATES[state], colour))
+            label.setAccessibleName(f"State of the {role}: {STATES[state]}")
+        label.setToolTip(source.note or source.health.text)
+        for name, _, _ in FIGURES:
+            self._put(role, name, figure_text(name, source.health))
+        for name, _, _ in COUNTS:
+            count = getattr(source.health, name)
+            self._put(
+                role, name, f"! {fmt.count(count)}" if count else "0", "warning" if count else ""
+            )
+
+    def _put(self, role: str, name: str, text: str, look: str | None = None) -> None:
+        label = self.labels[role, name]
+        if label.text() != text:
+            label.setText(text)
+        if look is not None and label.property("role") != look:
+            label.setProperty("role", look)
+            label.style().unpolish(label)
+            label.style().polish(label)
+
+
+def _worth_saying(source: SourceView) -> bool:
+    return bool(source.note) or state_of(source) != "streaming"
+
+
+def _with_icon(icon, words: str, colour: str) -> str:  # type: ignore[no-untyped-def]
+    """Rich text: the icon as an inline image, then the words."""
+    from PySide6.QtCore import QBuffer, QByteArray, QIODevice  # noqa: PLC0415
+
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    icon.pixmap(32, 32).save(buffer, "PNG")
+    image = bytes(data.toBase64().data()).decode()
+    return f"<img src='data:image/png;base64,{image}' width=12 height=12> <b style='color:{colour}'>{words}</b>"

@@ -1,0 +1,184 @@
+"""The twin view: twin solid, cell as a ghost, links coloured by how far they are apart."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from twinstudio.gui.bridge import Bridge, Frame
+from twinstudio.gui.docks.empty import Empty
+from twinstudio.gui.selection import Selection
+from twinstudio.gui.theme import GRID, Theme
+from twinstudio.model.geometry import SceneGeometry
+from twinstudio.model.kinematics import KinematicTree
+
+FULL_ANGLE = 0.02
+FULL_LENGTH = 0.005
+NO_GL = ("offscreen", "minimal", "vnc")
+
+
+def link_errors(
+    tree: KinematicTree, twin: NDArray[np.float64] | None, cell: NDArray[np.float64] | None
+) -> dict[str, float]:
+    """How far off each link's own joint is, 0..1, by link name; NaN without readings.
+
+    1 stands for `FULL_ANGLE` [rad] of a revolute joint or `FULL_LENGTH` [m] of a
+    prismatic one, or more. A link on a fixed joint has 0.
+    """
+    errors = {}
+    apart = None if twin is None or cell is None else np.abs(twin - cell)
+    for link in tree.links:
+        if link.coordinate < 0:
+            errors[link.name] = 0.0
+        elif apart is None:
+            errors[link.name] = float("nan")
+        else:
+            full = FULL_LENGTH if link.kind == "prismatic" else FULL_ANGLE
+            errors[link.name] = float(np.minimum(apart[link.coordinate] / full, 1.0))
+    return errors
+
+
+class ViewerDock(QWidget):
+    """Wraps the 3D view; it is made on the first frame, so the window shows at once.
+
+    failed: why there is no 3D view on this machine.
+    """
+
+    failed = Signal(str)
+
+    def __init__(self, bridge: Bridge, selection: Selection) -> None:
+        super().__init__()
+        self._session = bridge.session
+        self._selection = selection
+        self._geometry: SceneGeometry | None = None
+        self._joint_of: dict[str, str] = {}
+        self._tried = False
+        self.scene: Any = None
+        self.ghost = _button("Cell", "Show the cell as a translucent ghost (G)", checkable=True)
+        self.ghost.setChecked(True)
+        self.ghost.toggled.connect(self._show_ghost)
+        self.fit = _button("Fit", "Show the whole scene (F)")
+        self.fit.clicked.connect(lambda _on: self.fit_scene())
+        self.key = QLabel()
+        self.when = QLabel()
+        self.when.setProperty("role", "warning")
+        self.waiting = Empty("The twin is starting", "Its model appears as soon as it is loaded.")
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.waiting)
+        row = QHBoxLayout()
+        row.setContentsMargins(GRID, GRID // 2, GRID, 0)
+        row.setSpacing(GRID)
+        for widget in (self.ghost, self.fit, self.key):
+            row.addWidget(widget)
+        row.addStretch()
+        row.addWidget(self.when)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(GRID // 2)
+        box.addLayout(row)
+        box.addWidget(self.pages, stretch=1)
+        bridge.add(self, self.refresh)
+
+    def restyle(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.key.setText(
+            f"twin solid, cell ghost; a link in full error colour is {FULL_ANGLE * 1e3:.0f} mrad"
+            f" ({FULL_LENGTH * 1e3:.0f} mm) off"
+        )
+        self.key.setProperty("role", "faint")
+        if self.scene is not None and hasattr(self.scene, "set_dark"):
+            self.scene.set_dark(theme.dark)
+
+    def refresh(self, frame: Frame) -> None:
+        """Put twin and cell where they are, or were at the instant that is held."""
+        timeline = frame.timeline
+        text = "" if timeline.live else f"as it was {timeline.age:.1f} s ago"
+        if text != self.when.text():
+            self.when.setText(text)
+        geometry = self._session.geometry
+        if geometry is None or not self._ready():
+            return
+        if geometry is not self._geometry:
+            self._take(geometry)
+        twin, cell, objects = self._state(frame)
+        self.scene.set_state(twin, cell, objects, link_errors(geometry.tree, twin, cell))
+
+    def fit_scene(self) -> None:
+        """Move the camera so that everything is in sight."""
+        if self.scene is not None:
+            self.scene.fit()
+
+    def stop(self) -> None:
+        """Stop drawing and release what the view holds; call before the window goes."""
+        if self.scene is not None:
+            self.scene.stop()
+
+    def stats(self) -> Any:
+        """Figures of the 3D view, None without one."""
+        return None if self.scene is None else self.scene.stats()
+
+    def _state(self, frame: Frame) -> tuple[Any, Any, dict[str, NDArray[np.float64]]]:
+        if not frame.timeline.live:
+            moment = self._session.moment(frame.timeline.end)
+            return moment.twin, moment.cell, moment.objects
+        twin, cell = frame.snapshot.source("twin"), frame.snapshot.source("cell")
+        objects = {**(cell.objects if cell else {}), **(twin.objects if twin else {})}
+        return _known(twin and twin.joints), _known(cell and cell.joints), objects
+
+    def _ready(self) -> bool:
+        if not self._tried:
+            self._tried = True
+            self._open()
+        return self.scene is not None
+
+    def _open(self) -> None:
+        if QGuiApplication.platformName() in NO_GL:
+            self._complain(f"the display platform '{QGuiApplication.platformName()}' has no OpenGL")
+            return
+        # Imported here: OpenGL and shaders must not delay the first frame.
+        from twinstudio.gui.scene3d import SceneView  # noqa: PLC0415
+
+        self.scene = SceneView(self)
+        self.scene.link_clicked.connect(self._clicked)
+        self.pages.addWidget(self.scene)
+        self.pages.setCurrentWidget(self.scene)
+        self.scene.set_ghost_visible(self.ghost.isChecked())
+
+    def _complain(self, reason: str) -> None:
+        self.waiting.title.setText("No 3D view here")
+        self.waiting.text.setText(f"{reason}; everything else works.")
+        self.failed.emit(reason)
+
+    def _take(self, geometry: SceneGeometry) -> None:
+        self._geometry = geometry
+        joints = geometry.tree.joints
+        self._joint_of = {
+            link.name: joints[link.coordinate]
+            for link in geometry.tree.links
+            if link.coordinate >= 0
+        }
+        self.scene.set_geometry(geometry)
+
+    def _show_ghost(self, on: bool) -> None:
+        if self.scene is not None:
+            self.scene.set_ghost_visible(on)
+
+    def _clicked(self, body: str, link: str) -> None:
+        self._selection.select(self._joint_of.get(link, ""), body)
+
+
+def _known(joints: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """`joints`, or None while there is a joint without a reading."""
+    return joints if joints is not None and bool(np.isfinite(joints).all()) else None
+
+
+def _button(text: str, tip: str, *, checkable: bool = False) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(tip)
+    button.setAccessibleName(tip)
+    button.setCheckable(checkable)
+    return button

@@ -1,0 +1,195 @@
+"""One joint of one signal: twin and cell in one axis, the gap in a strip beneath.
+
+The time axis counts seconds from the instant shown, so it stands still while
+data runs through it: axes are painted once and kept as pixmaps, and a frame
+costs three curves.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsSimpleTextItem
+
+from twinstudio.gui import format as fmt
+from twinstudio.gui.plots.scale import Scale
+from twinstudio.gui.theme import Theme
+from twinstudio.gui.timeline import Timeline
+from twinstudio.model.views import Trace
+
+AXIS_WIDTH = 44
+MINIMUM_HEIGHT = 112
+_SMALL = 8
+
+
+class NumberAxis(pg.AxisItem):
+    """An axis with our numbers, painted once and kept as a pixmap."""
+
+    def __init__(self, side: str, font: QFont) -> None:
+        super().__init__(side)
+        self.enableAutoSIPrefix(False)
+        self.setStyle(
+            tickFont=font,
+            tickLength=-3,
+            autoExpandTextSpace=False,
+            tickTextOffset=2,
+            maxTickLevel=0,
+        )
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        if side == "left":
+            self.setWidth(AXIS_WIDTH)
+        else:
+            self.setHeight(16)
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        """The numbers at the ticks; nothing is written where it says nothing."""
+        return [fmt.number(0.0 if abs(v) < spacing / 100 else v * scale, 3) for v in values]
+
+
+class TimeBox(pg.ViewBox):
+    """Dragging scrubs through time, Ctrl+wheel changes how much is shown."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__(enableMenu=False)
+        self._timeline = timeline
+        self.setMouseEnabled(x=False, y=False)
+        self.disableAutoRange()
+
+    def wheelEvent(self, ev: object, axis: object = None) -> None:
+        """More or less time in the window."""
+        del axis
+        if not ev.modifiers() & Qt.KeyboardModifier.ControlModifier:  # type: ignore[attr-defined]
+            ev.ignore()  # type: ignore[attr-defined]
+            return
+        factor = 0.8 if ev.delta() > 0 else 1.25  # type: ignore[attr-defined]
+        self._timeline.set_window(min(self._timeline.window * factor, 3600.0))
+        ev.accept()  # type: ignore[attr-defined]
+
+    def mouseDragEvent(self, ev: object, axis: object = None) -> None:
+        """To the right is back in time."""
+        del axis
+        ev.accept()  # type: ignore[attr-defined]
+        moved: QPointF = ev.pos() - ev.lastPos()  # type: ignore[attr-defined]
+        seconds = moved.x() / max(self.width(), 1.0) * self._timeline.window
+        self._timeline.look_back(self._timeline.age + seconds)
+
+    def mouseClickEvent(self, ev: object) -> None:
+        """A double click goes back to live."""
+        if ev.double():  # type: ignore[attr-defined]
+            self._timeline.resume()
+
+
+class Panel:
+    """Draws the traces of one component; lives in a cell of a graphics layout."""
+
+    def __init__(
+        self, layout: pg.GraphicsLayout, timeline: Timeline, label: str, font: QFont
+    ) -> None:
+        self.label = label
+        small = QFont(font)
+        small.setPointSizeF(_SMALL)
+        self.main, self.strip = _plot(layout, timeline, small, 0), _plot(layout, timeline, small, 1)
+        self.main.getAxis("bottom").setHeight(0)
+        self.main.getAxis("bottom").setStyle(showValues=False)
+        layout.layout.setRowStretchFactor(0, 3)
+        layout.layout.setRowStretchFactor(1, 1)
+        layout.layout.setVerticalSpacing(2)
+        self._curves = {
+            "cell": pg.PlotCurveItem(connect="finite"),
+            "twin": pg.PlotCurveItem(connect="finite"),
+            "gap": pg.PlotCurveItem(connect="finite"),
+        }
+        for source, curve in self._curves.items():
+            (self.strip if source == "gap" else self.main).addItem(curve, ignoreBounds=True)
+        self._zero = pg.InfiniteLine(0.0, angle=0)
+        self.strip.addItem(self._zero, ignoreBounds=True)
+        self._title, self._gap_title = _caption(self.main, small), _caption(self.strip, small)
+        self._scales = {"main": Scale(), "gap": Scale(symmetric=True)}
+        self._selected = False
+        self._theme: Theme | None = None
+
+    @property
+    def width(self) -> int:
+        """Pixels across the data."""
+        return max(int(self.main.vb.width()), 2)
+
+    def restyle(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        for source, colour in (("cell", theme.cell), ("twin", theme.twin), ("gap", theme.gap)):
+            self._curves[source].setPen(pg.mkPen(colour, width=1))
+        self._zero.setPen(pg.mkPen(theme.line, width=1))
+        for plot in (self.main, self.strip):
+            plot.vb.setBorder(pg.mkPen(theme.line, width=1))
+            plot.vb.setBackgroundColor(theme.base)
+            for side in ("left", "bottom"):
+                plot.getAxis(side).setPen(pg.mkPen(theme.line))
+                plot.getAxis(side).setTextPen(pg.mkPen(theme.faint))
+        self.select(on=self._selected)
+
+    def select(self, *, on: bool) -> None:
+        """Show that this joint is the selected one, by frame and weight."""
+        self._selected = on
+        if self._theme is None:
+            return
+        colour = self._theme.accent if on else self._theme.text
+        self._title.setBrush(pg.mkBrush(colour))
+        self._gap_title.setBrush(pg.mkBrush(self._theme.faint))
+        font = self._title.font()
+        font.setBold(on)
+        self._title.setFont(font)
+        self.main.vb.setBorder(pg.mkPen(self._theme.accent if on else self._theme.line, width=1))
+
+    def caption(self, unit: str, gap_unit: str) -> None:
+        """Say what is drawn, in which units."""
+        self._title.setText(f"{self.label}  {unit}".rstrip())
+        self._gap_title.setText(f"gap {gap_unit}".rstrip())
+
+    def set_span(self, seconds: float) -> None:
+        """Show `seconds` before the instant."""
+        for plot in (self.main, self.strip):
+            plot.vb.setXRange(-seconds, 0.0, padding=0)
+
+    def draw(self, traces: list[Trace], seconds: float, factors: Callable[[Trace], float]) -> None:
+        """Draw `traces` [SI] times `factors`; their time 0 stands `seconds` left of the end."""
+        ranges: dict[str, list[tuple[float, float]]] = {"main": [], "gap": []}
+        missing = set(self._curves)
+        for trace in traces:
+            value = trace.value * factors(trace)
+            self._curves[trace.source].setData(trace.time - seconds, value)
+            missing.discard(trace.source)
+            ranges["gap" if trace.source == "gap" else "main"].append(_range(value))
+        for source in missing:
+            self._curves[source].setData(np.empty(0), np.empty(0))
+        for name, plot in (("main", self.main), ("gap", self.strip)):
+            scale = self._scales[name]
+            low = min((low for low, _ in ranges[name]), default=np.nan)
+            high = max((high for _, high in ranges[name]), default=np.nan)
+            if scale.fit(low, high):
+                plot.vb.setYRange(scale.low, scale.high, padding=0)
+
+
+def _range(value: NDArray[np.float64]) -> tuple[float, float]:
+    """Smallest and largest reading; infinities the wrong way round if there is none."""
+    kept = value[np.isfinite(value)]
+    return (float(kept.min()), float(kept.max())) if len(kept) else (np.inf, -np.inf)
+
+
+def _plot(layout: pg.GraphicsLayout, timeline: Timeline, font: QFont, row: int) -> pg.PlotItem:
+    axes = {side: NumberAxis(side, font) for side in ("left", "bottom")}
+    plot = pg.PlotItem(viewBox=TimeBox(timeline), axisItems=axes, enableMenu=False)
+    plot.hideButtons()
+    plot.layout.setContentsMargins(0, 0, 0, 0)
+    layout.addItem(plot, row=row, col=0)
+    return plot
+
+
+def _caption(plot: pg.PlotItem, font: QFont) -> QGraphicsSimpleTextItem:
+    text = QGraphicsSimpleTextItem(plot.vb)
+    text.setFont(font)
+    text.setPos(5, 2)
+    text.setZValue(50)
+    return text

@@ -1,0 +1,44 @@
+"""When a value axis moves: seldom, and by enough."""
+
+import math
+from dataclasses import dataclass
+
+_MARGIN = 0.08
+_SHRINK_BELOW = 0.45
+
+
+@dataclass(slots=True)
+class Scale:
+    """A value range that grows at once and shrinks late, so axes hold still.
+
+    symmetric: zero stays in the middle. smallest: least height of the range.
+    """
+
+    symmetric: bool = False
+    smallest: float = 1e-6
+    low: float = -1.0
+    high: float = 1.0
+    fresh: bool = True
+
+    def fit(self, low: float, high: float) -> bool:
+        """Make room for data from `low` to `high`; True when the range changed."""
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return False
+        if self.symmetric:
+            high = max(abs(low), abs(high))
+            low = -high
+        used = (high - low) / (self.high - self.low)
+        inside = self.low <= low and high <= self.high
+        floor = (self.high - self.low) <= self.smallest * 1.001
+        if inside and not self.fresh and (used > _SHRINK_BELOW or floor):
+            return False
+        return self._move(low, high)
+
+    def _move(self, low: float, high: float) -> bool:
+        height = max((high - low) * (1 + 2 * _MARGIN), self.smallest)
+        middle = (low + high) / 2
+        wanted = (middle - height / 2, middle + height / 2)
+        changed = self.fresh or wanted != (self.low, self.high)
+        self.low, self.high = wanted
+        self.fresh = False
+        return changed

@@ -1,0 +1,147 @@
+"""The look: colours, fonts and the 8-pixel grid, dark and light."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
+from PySide6.QtWidgets import QApplication
+
+GRID = 8
+
+TWIN = "#0072B2"
+CELL = "#E69F00"
+GAP = "#CC79A7"
+GOOD = "#009E73"
+ALARM = "#D55E00"
+
+Choice = Literal["system", "light", "dark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours of one scheme; the meaning colours are the same in both."""
+
+    dark: bool
+    window: str
+    base: str
+    raised: str
+    text: str
+    faint: str
+    line: str
+    accent: str
+    warning: str
+    twin: str = TWIN
+    cell: str = CELL
+    gap: str = GAP
+    good: str = GOOD
+    alarm: str = ALARM
+
+
+LIGHT = Theme(
+    dark=False,
+    window="#F3F4F6",
+    base="#FFFFFF",
+    raised="#E7E9EC",
+    text="#1B1E23",
+    faint="#5D636D",
+    line="#CDD1D7",
+    accent="#0067A0",
+    warning="#8A5A00",
+)
+DARK = Theme(
+    dark=True,
+    window="#202328",
+    base="#17191D",
+    raised="#2C3037",
+    text="#E4E6EA",
+    faint="#9AA1AC",
+    line="#3A3F48",
+    accent="#56B4E9",
+    warning="#E69F00",
+)
+
+
+def current(app: QApplication) -> Theme:
+    """The theme that fits the colour scheme in force."""
+    return DARK if app.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT
+
+
+def choose(app: QApplication, choice: Choice) -> None:
+    """Follow the system, or hold one scheme."""
+    schemes = {
+        "system": Qt.ColorScheme.Unknown,
+        "light": Qt.ColorScheme.Light,
+        "dark": Qt.ColorScheme.Dark,
+    }
+    app.styleHints().setColorScheme(schemes[choice])
+
+
+def apply(app: QApplication, theme: Theme) -> None:
+    """Colour every widget of `app`."""
+    app.setPalette(_palette(theme))
+    app.setStyleSheet(_sheet(theme))
+
+
+def number_font(base: QFont) -> QFont:
+    """`base` with digits of equal width, so that columns do not jitter."""
+    font = QFont(base)
+    font.setFeature(QFont.Tag("tnum"), 1)
+    return font
+
+
+def code_font() -> QFont:
+    """The system's fixed-width font."""
+    return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+
+
+def _palette(theme: Theme) -> QPalette:
+    palette = QPalette()
+    role = QPalette.ColorRole
+    for which, colour in (
+        (role.Window, theme.window),
+        (role.WindowText, theme.text),
+        (role.Base, theme.base),
+        (role.AlternateBase, theme.window),
+        (role.Text, theme.text),
+        (role.Button, theme.raised),
+        (role.ButtonText, theme.text),
+        (role.ToolTipBase, theme.raised),
+        (role.ToolTipText, theme.text),
+        (role.PlaceholderText, theme.faint),
+        (role.Highlight, theme.accent),
+        (role.HighlightedText, theme.base),
+        (role.Link, theme.accent),
+        (role.Mid, theme.line),
+        (role.Dark, theme.line),
+        (role.BrightText, theme.alarm),
+    ):
+        palette.setColor(which, QColor(colour))
+    for which in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, which, QColor(theme.faint))
+    return palette
+
+
+def _sheet(theme: Theme) -> str:
+    half = GRID // 2
+    return f"""
+QToolTip {{ color: {theme.text}; background: {theme.raised}; border: 1px solid {theme.line};
+    padding: {half}px; }}
+QMainWindow::separator {{ background: {theme.window}; width: {half}px; height: {half}px; }}
+QMainWindow::separator:hover {{ background: {theme.accent}; }}
+QDockWidget::title {{ background: {theme.raised}; padding: 3px {GRID}px; }}
+QToolBar {{ border: none; border-bottom: 1px solid {theme.line}; spacing: {half}px;
+    padding: {half}px {GRID}px; }}
+QToolBar QToolButton {{ padding: 3px {GRID - 2}px; }}
+QStatusBar {{ border-top: 1px solid {theme.line}; }}
+QStatusBar::item {{ border: none; }}
+QHeaderView::section {{ background: {theme.raised}; color: {theme.text}; border: none;
+    border-right: 1px solid {theme.line}; padding: 2px {half}px; }}
+QTableView, QTreeView, QListView, QTextBrowser {{ border: none; background: {theme.base};
+    gridline-color: {theme.line}; }}
+QLabel[role="faint"] {{ color: {theme.faint}; }}
+QLabel[role="title"] {{ font-weight: 600; }}
+QLabel[role="alarm"] {{ color: {theme.alarm}; font-weight: 600; }}
+QLabel[role="warning"] {{ color: {theme.warning}; font-weight: 600; }}
+QFrame[role="popover"] {{ background: {theme.raised}; border: 1px solid {theme.line}; }}
+"""
