@@ -261,13 +261,12 @@ def delays(
 ) -> dict[str, Lag | NoLag]:
     """The delay of signal `motion` behind signal `command`, joint by joint.
 
-    dt: step of the common grid [s], by default the median period of the block,
-    to a whole microsecond. The grid starts at the block's first stamp. Positions
+    dt: step of the common grid [s], by default the median period of `motion`, to
+    a whole microsecond. The grid starts at the block's first stamp. Positions
     are compared by their rates of change.
     """
-    steps = np.diff(block.stamps)
     if dt is None:
-        dt = max(round(float(np.median(steps)) / 1e3), 1) * 1e-6
+        dt = max(round(_period(block, motion, joints) / 1e3), 1) * 1e-6
     grid = uniform_grid(int(block.stamps[0]), int(block.stamps[-1]), dt)
     asked, moved = (_gridded(block, signal, joints, grid) for signal in (command, motion))
     kind = motion.rsplit(".", 1)[-1]
@@ -279,11 +278,22 @@ def delays(
 
 def _gridded(block: Block, signal: str, joints: Sequence[str], grid: Stamps) -> Floats:
     """Columns of `joints` on the grid; pauses of over five of their periods stay missing."""
-    values = block.values[:, [block.layout.column(signal, name) for name in joints]]
-    # A side may be sampled more rarely than the block has rows.
-    present = np.isfinite(values).any(1)
-    period = float(np.median(np.diff(block.stamps[present]))) if present.sum() > 1 else 0.0
-    return on_grid(block.stamps, values, grid, max_hole=_HOLE_PERIODS * period)
+    hole = _HOLE_PERIODS * _period(block, signal, joints)
+    return on_grid(block.stamps, _columns(block, signal, joints), grid, max_hole=hole)
+
+
+def _period(block: Block, signal: str, joints: Sequence[str]) -> float:
+    """Median distance [ns] of the rows in which the signal has a reading; 0 if unknown.
+
+    A signal may be sampled more rarely than its block has rows.
+    """
+    present = np.isfinite(_columns(block, signal, joints)).any(1)
+    return float(np.median(np.diff(block.stamps[present]))) if present.sum() > 1 else 0.0
+
+
+def _columns(block: Block, signal: str, joints: Sequence[str]) -> Floats:
+    columns: Floats = block.values[:, [block.layout.column(signal, name) for name in joints]]
+    return columns
 
 
 def _typical(found: Mapping[str, Lag]) -> Lag | None:
