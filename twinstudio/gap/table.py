@@ -23,6 +23,7 @@ __all__ = ["RunAccumulator", "Timing", "as_json", "compared", "delays", "joint_n
 COMPARED = ("velocity", "position", "effort")
 TCP = "tcp.pose"
 _HOLE_PERIODS = 5.0
+_HOLE = 1e8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,8 +278,8 @@ def delays(
 
 
 def _gridded(block: Block, signal: str, joints: Sequence[str], grid: Stamps) -> Floats:
-    """Columns of `joints` on the grid; pauses of over five of their periods stay missing."""
-    hole = _HOLE_PERIODS * _period(block, signal, joints)
+    """Columns of `joints` on the grid; pauses over 0.1 s and five periods stay missing."""
+    hole = max(_HOLE, _HOLE_PERIODS * _period(block, signal, joints))
     return on_grid(block.stamps, _columns(block, signal, joints), grid, max_hole=hole)
 
 

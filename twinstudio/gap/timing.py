@@ -1,7 +1,8 @@
 """How far a response is behind its command.
 
 Definition. Command x and response y are resampled linearly onto one uniform
-grid of step dt (`on_grid`). Positions are first turned into rates by central
+grid of step dt (`on_grid`); pauses of a stream longer than 0.1 s (and than five
+of its periods) are not bridged but left out. Positions are first turned into rates by central
 differences (`rate_of_change`), because the correlation of a slow position trace
 is so flat at its top that offsets and sag move it. For every integer lag k from
 -1 to K + 1, r[k] is Pearson's correlation of x[i] with y[i + k] over all i for
