@@ -38,8 +38,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
 class SourceCheck(Timing, frozen=True, kw_only=True):
     """Findings about one source; columns as ``signal/label``.
 
-    repeated: samples whose numbers all equal those of the sample before.
-    nan: column -> readings missing. constant, empty: columns with one value, none.
+    repeated: samples whose numbers, commands aside, all equal those before.
+    nan: column -> readings missing. constant, empty: columns with one value (events aside), none.
     saturated: column -> samples that sit at its largest magnitude in runs.
     spikes: temperature column -> single readings over 5 K off both neighbours.
     """
@@ -63,8 +63,12 @@ def check(name: str, source: ImportedSource) -> SourceCheck:
     missing = (~finite).sum(axis=0)
     low, high = _extremes(block, finite)
     empty = ~finite.any(axis=0)
-    constant = (low == high) & ~empty & (len(block) > 1)
-    same = _equal(block.values[1:], block.values[:-1]).all(axis=1)
+    events = np.array([name.startswith("event.") for name in columns])
+    constant = (low == high) & ~empty & ~events & (len(block) > 1)
+    # A command held at the stamps of a measurement says nothing about the sensor.
+    read = np.array([not name.startswith("command.") for name in columns])
+    values = block.values[:, read] if read.any() else block.values
+    same = _equal(values[1:], values[:-1]).all(axis=1)
     return SourceCheck(
         name=name,
         samples=len(block),

@@ -45,11 +45,10 @@ def choose(source: Path, logs: list[Path], default: str) -> Found:
     if len(logs) == 1:
         return Found(logs[0], f"took {_name(source, logs[0])}, the only log in the folder")
     if default and source / default in logs:
-        others = len(logs) - 1
         return Found(
             source / default,
-            f"took {default}, the default of this data set; {others} other logs there"
-            " can be imported by naming their path",
+            f"took {default}, the default of this data set, of {len(logs)} logs there;"
+            " name the path of another to import that",
         )
     names = [_name(source, path) for path in logs]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

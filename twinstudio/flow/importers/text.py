@@ -1,7 +1,8 @@
 """Delimited text to numbers, row by row, with an account of every row."""
 
 import csv
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,33 +64,41 @@ def read_lines(path: Path, encoding: str = "utf-8-sig") -> list[str]:
 def split(
     lines: Sequence[str], dialect: Dialect, tally: Tally, *, width: int = 0, header: bool = False
 ) -> Rows:
-    """`lines` as rows of `width` fields (0: as many as the first line has).
+    """`lines` as rows of `width` fields; 0: as many as the header has, or as most rows have.
 
     Rows of another width and blank lines are counted in `tally` and left out.
     """
-    reader = csv.reader(
-        lines,
-        delimiter=dialect.delimiter,
-        quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
-    )
+    fields = iter(_fields(lines, dialect, tally))
+    names = tuple(name.strip() for name in next(fields, ())) if header else ()
+    width = width or len(names) or usual_width(lines, dialect)
     rows: list[list[str]] = []
     numbers: list[int] = []
-    names: tuple[str, ...] = ()
+    for row in fields:
+        tally.rows += 1
+        if len(row) == width:
+            rows.append(row)
+            numbers.append(tally.rows)
+        else:
+            tally.drop(FIELDS if any(row) else BLANK, [tally.rows])
+    return Rows(names, rows, numbers)
+
+
+def usual_width(lines: Sequence[str], dialect: Dialect) -> int:
+    """How many fields most of the first lines have; a damaged first row does not mislead."""
+    counts = Counter(line.count(dialect.delimiter) + 1 for line in lines[:1000] if line)
+    return max(counts, key=lambda width: (counts[width], width), default=0)
+
+
+def _fields(lines: Sequence[str], dialect: Dialect, tally: Tally) -> Iterator[list[str]]:
+    if not dialect.quoted:
+        # No csv module: there a stray quote would swallow the rest of the file.
+        yield from (line.split(dialect.delimiter) for line in lines)
+        return
+    reader = csv.reader(lines, delimiter=dialect.delimiter)
     try:
-        if header:
-            names = tuple(name.strip() for name in next(reader))
-            width = width or len(names)
-        for row in reader:
-            tally.rows += 1
-            width = width or len(row)
-            if len(row) == width:
-                rows.append(row)
-                numbers.append(tally.rows)
-            else:
-                tally.drop(FIELDS if any(row) else BLANK, [tally.rows])
+        yield from reader
     except csv.Error as error:
         raise LogError(f"line {reader.line_num}: {error}", where=tally.name) from error
-    return Rows(names, rows, numbers)
 
 
 def times(rows: Rows, column: int, unit: str, tally: Tally) -> tuple[Stamps, Rows]:

@@ -10,7 +10,7 @@ from twinstudio.flow.importers import table
 from twinstudio.flow.importers.locate import one_file
 from twinstudio.flow.importers.log import ImportedLog, Tally, cell, nominal_rate, refuse_empty
 from twinstudio.flow.importers.sniff import wrong
-from twinstudio.flow.importers.text import Dialect, read_lines, split
+from twinstudio.flow.importers.text import Dialect, read_lines, split, usual_width
 from twinstudio.model.block import Stamps, Values
 from twinstudio.model.signals import Layout, joint_signals
 
@@ -45,7 +45,7 @@ def read(source: Path) -> ImportedLog:
     found = one_file(source, "**/*.csv", DEFAULT)
     tally = Tally(found.path.name)
     lines = read_lines(found.path)
-    width = len(lines[0].split(","))
+    width = usual_width(lines, Dialect())
     if width not in WIDTHS:
         raise wrong(found.path, NAME, f"it has {width} columns instead of 31 or 19")
     rows = split(lines, Dialect(), tally, width=width)
