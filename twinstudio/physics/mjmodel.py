@@ -36,6 +36,7 @@ class Plant:
     """
 
     def __init__(self, scene: Scene, truth: CellTruth, *, step: float) -> None:
+        mujoco.set_mju_user_warning(_counted)
         spec = _robot(scene, truth.links)
         _shift(spec, truth.mount.base)
         _add_tool(spec, scene.robot.tcp, truth.mount.tool, truth.payload)
@@ -160,6 +161,10 @@ class InverseModel:
         mujoco.mj_rne(self.model, self.data, 1, self._result)
         total: Floats = self._result[self._dofs] + self._armature * a
         return total
+
+
+def _counted(_text: str) -> None:
+    """MuJoCo would write its warnings to a file where it stands; `healthy` reads their counts."""
 
 
 def _run(addresses: list[int]) -> Any:

@@ -109,14 +109,14 @@ class Player:
 
 
 def _pieces(start: Floats, points: tuple[WayPoint, ...], top: tuple[Floats, Floats]) -> _Pieces:
-    """Each way-point as a move and a dwell; a point reached already takes no time."""
+    """Each way-point as a move and a dwell; a dwell below SHORTEST [s] is none."""
     here, rows = start, []
     for point in points:
         there = np.asarray(point.to, dtype=np.float64)
         rows.append((_duration(there - here, point.speed, top), here, there - here))
         rows.append((point.dwell, there, np.zeros_like(there)))
         here = there
-    rows = [row for row in rows if row[0] > 0.0] or [(SHORTEST, here, np.zeros_like(here))]
+    rows = [row for row in rows if row[0] >= SHORTEST] or [(SHORTEST, here, np.zeros_like(here))]
     duration = np.array([row[0] for row in rows])
     return _Pieces(
         np.concatenate(([0.0], np.cumsum(duration)[:-1])),
@@ -129,9 +129,11 @@ def _pieces(start: Floats, points: tuple[WayPoint, ...], top: tuple[Floats, Floa
 def _duration(distance: Floats, speed: float, top: tuple[Floats, Floats]) -> float:
     """Shortest time [s] of a move that keeps `speed` times the velocity limit."""
     way = np.abs(distance)
+    if not way.any():
+        return 0.0
     by_speed = PEAK_SPEED * way / (top[0] * speed)
     by_acceleration = np.sqrt(PEAK_ACCELERATION * way / top[1])
-    return float(max(by_speed.max(), by_acceleration.max()))
+    return float(max(by_speed.max(), by_acceleration.max(), SHORTEST))
 
 
 def _evaluate(pieces: _Pieces, time: Floats) -> Setpoints:
