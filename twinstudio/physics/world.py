@@ -7,12 +7,13 @@ Facts of PyBullet 3.2.7 that this module takes care of:
   of the model file count.
 * Joint frames are told relative to the parent's *inertial* frame, and link
   frames only in single precision; see `World.tree`.
-* Inverse dynamics works on a model that is cached at its first use: a changed
-  mass needs a new World.
+* Inverse dynamics works on a model that is cached at its first use, and refuses
+  heavy links for rounding errors; see `InverseDynamics`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import msgspec
@@ -52,6 +53,8 @@ class World:
     prismatic: names of those driven joints that slide.
     limits: float64[joints, 2], rad or m; infinite where the model sets none.
     max_effort: largest effort of each drive, N m or N.
+    dofs: place of each driven joint among all movable ones; rest: position at
+        which each movable joint is held, 0 for the driven ones.
     notes: what `geometry` could not draw as the model asks.
 
     Raises SceneError when scene and model do not fit, PhysicsError when PyBullet
@@ -82,6 +85,7 @@ class World:
             self.client, self.robot, self._all_joints, self.scene.robot, self._where
         )
         self.objects = {thing.name: self._load_object(thing) for thing in self.scene.objects}
+        self._offsets = {body: self._offset(body) for body in self.objects.values()}
         self.movable = tuple(
             thing.name for thing in self.scene.objects if self._moves(self.objects[thing.name])
         )
@@ -164,7 +168,7 @@ class World:
         """Pose of an object's base link, x y z qx qy qz qw."""
         body = self.objects[name]
         position, orientation = self.client.getBasePositionAndOrientation(body)
-        offset = self._offset(body)
+        offset = self._offsets[body]
         if offset is None:
             return (*position, *orientation)
         world = matrix(np.array([*position, *orientation])) @ np.linalg.inv(offset)
@@ -191,52 +195,53 @@ class World:
                 force=joint.max_effort,
             )
 
-    def drive(self, kind: CommandKind, target: Sequence[float]) -> None:
-        """Give the drives a target, SI, one value a joint.
+    def driver(self, kind: CommandKind) -> Callable[[Sequence[float]], None]:
+        """A function that gives the drives a target of `kind`, SI, one value a joint.
 
         Position and velocity targets stay in force until the next call; an
         effort acts for one step.
         """
-        twin, control = self.scene.twin, self.client.setJointMotorControlArray
-        count = len(self.indices)
+        twin, count = self.scene.twin, len(self.indices)
+        modes = {
+            "position": pybullet.POSITION_CONTROL,
+            "velocity": pybullet.VELOCITY_CONTROL,
+            "effort": pybullet.TORQUE_CONTROL,
+        }
+        fixed: dict[str, Any] = {"physicsClientId": self.client._client}  # noqa: SLF001
+        if kind != "effort":
+            fixed["forces"] = self.max_effort
+            fixed["velocityGains"] = [twin.velocity_gain] * count
         if kind == "position":
-            control(
-                self.robot,
-                self.indices,
-                pybullet.POSITION_CONTROL,
-                targetPositions=target,
-                forces=self.max_effort,
-                positionGains=[twin.position_gain] * count,
-                velocityGains=[twin.velocity_gain] * count,
-            )
-        elif kind == "velocity":
-            control(
-                self.robot,
-                self.indices,
-                pybullet.VELOCITY_CONTROL,
-                targetVelocities=target,
-                forces=self.max_effort,
-                velocityGains=[twin.velocity_gain] * count,
-            )
-        else:
-            control(self.robot, self.indices, pybullet.TORQUE_CONTROL, forces=target)
+            fixed["positionGains"] = [twin.position_gain] * count
+        # Everything that does not change is bound once: this is called every step.
+        control: Callable[..., None] = partial(
+            pybullet.setJointMotorControlArray, self.robot, self.indices, modes[kind], **fixed
+        )
+        if kind == "position":
+            return lambda target: control(targetPositions=target)
+        if kind == "velocity":
+            return lambda target: control(targetVelocities=target)
+        return lambda target: control(forces=target)
+
+    def reader(self) -> Callable[[], tuple[tuple[Any, ...], ...]]:
+        """A function that reads the driven joints as PyBullet tells them, fast.
+
+        It returns a tuple a joint: position, velocity, reaction force, motor effort.
+        """
+        return partial(
+            pybullet.getJointStates,
+            self.robot,
+            self.indices,
+            physicsClientId=self.client._client,  # noqa: SLF001
+        )
+
+    def stepper(self) -> Callable[[], None]:
+        """A function that does what `step` does, fast."""
+        return partial(pybullet.stepSimulation, self.client._client)  # noqa: SLF001
 
     def step(self) -> None:
         """Advance by one step of the scene."""
         self.client.stepSimulation()
-
-    def inverse_dynamics(
-        self, position: Sequence[float], velocity: Sequence[float], acceleration: Sequence[float]
-    ) -> list[float]:
-        """Effort of the driven joints for a motion, N m or N; held joints stand still.
-
-        The masses are those of the first call: PyBullet caches its model.
-        """
-        q, qd, qdd = list(self._rest), [0.0] * len(self._rest), [0.0] * len(self._rest)
-        for k, dof in enumerate(self._dofs):
-            q[dof], qd[dof], qdd[dof] = position[k], velocity[k], acceleration[k]
-        effort = self.client.calculateInverseDynamics(self.robot, q, qd, qdd)
-        return [effort[dof] for dof in self._dofs]
 
     def ray(self, start: Sequence[float], end: Sequence[float]) -> Hit | None:
         """What the straight line from `start` to `end` [m] meets first, if anything."""
@@ -311,15 +316,9 @@ class World:
         with engine_copy(self.scene, reference) as copy:
             try:
                 if kind == "urdf":
+                    place = (at.position, quaternion_of_rpy(at.rpy))
                     flags = pybullet.URDF_USE_INERTIA_FROM_FILE
-                    body = client.loadURDF(
-                        str(copy),
-                        at.position,
-                        quaternion_of_rpy(at.rpy),
-                        useFixedBase=fixed,
-                        flags=flags,
-                    )
-                    return (body,)
+                    return (client.loadURDF(str(copy), *place, useFixedBase=fixed, flags=flags),)
                 load = client.loadSDF if kind == "sdf" else client.loadMJCF
                 bodies = tuple(load(str(copy)))
             except pybullet.error as error:
@@ -387,8 +386,8 @@ class World:
         self.limits = np.array([[joint.lower, joint.upper] for joint in chosen])
         self.max_effort = list(robot.max_effort) or [joint.max_effort for joint in chosen]
         self._held = [found[name] for name in robot.held]
-        self._dofs = [movable.index(joint) for joint in chosen]
-        self._rest = [robot.held.get(joint.name, 0.0) for joint in movable]
+        self.dofs = [movable.index(joint) for joint in chosen]
+        self.rest = [robot.held.get(joint.name, 0.0) for joint in movable]
         self._check_values(chosen)
 
     def _check_values(self, chosen: list[Joint]) -> None:
