@@ -12,7 +12,13 @@ from mcap.records import Channel, Schema
 from numpy.typing import NDArray
 
 from twinstudio.flow.record.foreign import read_foreign
-from twinstudio.flow.record.recording import RecordedEvent, RecordedSource, Recording, Stretch
+from twinstudio.flow.record.recording import (
+    RecordedEvent,
+    RecordedSource,
+    Recording,
+    Stretch,
+    no_source,
+)
 from twinstudio.flow.record.ros import PREFIX, Bytes, Filler, parts, stamps_of
 from twinstudio.flow.record.scan import Scan, scan
 from twinstudio.flow.record.schema import (
@@ -45,10 +51,7 @@ def read_recording(path: Path, sources: Collection[str] | None = None) -> Record
     found = scan(path, collector.take)
     if not any(record.name == METADATA for record in found.metadata):
         return read_foreign(path)
-    recording = collector.finish(path, found)
-    for name in sources or ():
-        recording.source(name)
-    return recording
+    return collector.finish(path, found)
 
 
 @dataclass(slots=True)
@@ -157,7 +160,9 @@ class _Collector:
         problems += [f"{topic}: {n} messages could not be read" for topic, n in self._bad.items()]
         infos = _announced(found, problems)
         sources = {}
-        for name in [name for name in infos if self._wanted is None or name in self._wanted]:
+        for name in infos if self._wanted is None else self._wanted:
+            if name not in infos:
+                raise no_source(name, path, infos)
             sources[name] = source = self._source(infos[name], problems)
             problems += [f"{name}: {line}" for line in source.findings()]
         about = next(record.metadata for record in found.metadata if record.name == METADATA)

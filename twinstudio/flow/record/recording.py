@@ -1,7 +1,7 @@
 """A recording in memory."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -176,9 +176,14 @@ class Recording:
     def source(self, name: str) -> RecordedSource:
         """The source called `name`; raises RecordingError listing what there is."""
         if name not in self.sources:
-            raise RecordingError(
-                f"no source '{name}' in it",
-                where=str(self.path),
-                hint=f"it has {', '.join(self.sources) or 'none'}",
-            )
+            raise no_source(name, self.path, self.sources)
         return self.sources[name]
+
+
+def no_source(name: str, path: Path, known: Iterable[str]) -> RecordingError:
+    """The complaint that `path` has no source `name`."""
+    return RecordingError(
+        f"no source '{name}' in it",
+        where=str(path),
+        hint=f"it has {', '.join(known) or 'none'}",
+    )
