@@ -38,7 +38,7 @@ def create_application(arguments: list[str] | None = None) -> QApplication:
     font = app.font()
     font.setPointSizeF(9.0)
     app.setFont(font)
-    theme.apply(app, theme.current(app))
+    theme.apply(app, theme.chosen(app))
     return app
 
 

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QWidget
 from twinstudio.gui.notices import Notices
 from twinstudio.gui.runner import Runner
 from twinstudio.gui.timeline import Timeline
+from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.views import Snapshot
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Bridge(QObject):
         self.frame = Frame(snapshot, self.timeline, self._number)
         for seat in self._seats:
             if self._number % seat.every == seat.phase and seat.widget.isVisible():
-                seat.refresh(self.frame)
+                self._refresh(seat, self.frame)
         self._number += 1
         self._ticks.append(began)
         self._work.append(perf_counter() - began)
@@ -117,7 +118,14 @@ class Bridge(QObject):
         if self.frame is not None:
             for seat in self._seats:
                 if seat.widget is widget and widget.isVisible():
-                    seat.refresh(self.frame)
+                    self._refresh(seat, self.frame)
+
+    def _refresh(self, seat: _Seat, frame: Frame) -> None:
+        """One view that cannot draw its frame does not hold up the others."""
+        try:
+            seat.refresh(frame)
+        except TwinstudioError as error:
+            self.notices.say("warning", seat.widget.accessibleName() or "window", str(error))
 
     def probe(self, *, on: bool) -> None:
         """Measure from now on (or no longer) how late timers are served."""

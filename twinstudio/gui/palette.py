@@ -56,6 +56,7 @@ class Palette(QFrame):
         self, window: QWidget, bridge: Bridge, actions: Callable[[], list[QAction]]
     ) -> None:
         super().__init__(window)
+        self._window = window
         self._bridge = bridge
         self._actions = actions
         self._choices: list[Choice] = []
@@ -85,7 +86,7 @@ class Palette(QFrame):
 
     def open(self) -> None:
         """Show it in the upper middle of the window, empty and ready to type."""
-        parent = self.parentWidget()
+        parent = self._window
         width, height = min(560, parent.width() - 32), min(400, parent.height() - 96)
         self.setGeometry((parent.width() - width) // 2, 64, width, height)
         self._choices = self._collect()
@@ -179,7 +180,7 @@ class Palette(QFrame):
         except TwinstudioError as error:
             self._bridge.notices.say("alarm", "window", str(error))
         else:
-            self._bridge.runner.run(name, **args)
+            self._bridge.runner.run(name, None, **args)
 
 
 def _plain(action: QAction) -> str:

@@ -17,6 +17,7 @@ class Ask(QFrame):
 
     def __init__(self, window: QWidget, label: str, button: str, hint: str) -> None:
         super().__init__(window)
+        self._window = window
         self.setProperty("role", "popover")
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
@@ -38,7 +39,7 @@ class Ask(QFrame):
 
     def open(self, near: QWidget | None, text: str = "") -> None:
         """Ask, under the widget `near`, with `text` to begin with."""
-        window = self.parentWidget()
+        window = self._window
         self.adjustSize()
         at = near.mapTo(window, QPoint(0, near.height() + 4)) if near else QPoint(64, 64)
         at.setX(max(GRID, min(at.x(), window.width() - self.width() - GRID)))

@@ -34,7 +34,7 @@ class Runner:
         """Whether a command is still under way."""
         return bool(self._waiting)
 
-    def run(self, command: str, done: Done | None = None, **args: object) -> None:
+    def run(self, command: str, done: Done | None = None, /, **args: object) -> None:
         """Have the session run `command`; `done` gets its result in the window's thread."""
         self.call(command, lambda: self._session.run(command, **args), done)
 

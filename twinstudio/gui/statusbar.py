@@ -1,6 +1,7 @@
 """The line at the bottom: connection, twin, machine, recording, and unread trouble."""
 
 from time import monotonic
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QToolButton, QWidget
@@ -13,6 +14,7 @@ from twinstudio.gui.theme import Theme, number_font
 from twinstudio.model.views import RecordingView, Snapshot
 
 _EVERY_S = 2.0
+_MACHINE_TIP = "Processor (100 % is one core) and memory of this and its child processes"
 
 
 class StatusBar(QStatusBar):
@@ -98,7 +100,7 @@ class Machine:
     def __init__(self) -> None:
         self._asked = 0.0
         self._text = ""
-        self._known: dict[int, object] = {}
+        self._known: dict[int, Any] = {}
 
     def text(self) -> str:
         """``cpu 42 %  mem 310 MB``, at most two seconds old."""

@@ -1,7 +1,6 @@
 """The look: colours, fonts and the 8-pixel grid, dark and light."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
@@ -15,7 +14,7 @@ GAP = "#CC79A7"
 GOOD = "#009E73"
 ALARM = "#D55E00"
 
-Choice = Literal["system", "light", "dark"]
+CHOICES = ("system", "light", "dark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +61,13 @@ DARK = Theme(
 )
 
 
-def current(app: QApplication) -> Theme:
-    """The theme that fits the colour scheme in force."""
+def chosen(app: QApplication, choice: str = "system") -> Theme:
+    """The theme called ``light`` or ``dark``; else the one the system asks for."""
+    # A platform without a theme of its own ignores QStyleHints.setColorScheme,
+    # so the choice is applied here and not left to Qt.
+    if choice in ("light", "dark"):
+        return DARK if choice == "dark" else LIGHT
     return DARK if app.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT
-
-
-def choose(app: QApplication, choice: Choice) -> None:
-    """Follow the system, or hold one scheme."""
-    schemes = {
-        "system": Qt.ColorScheme.Unknown,
-        "light": Qt.ColorScheme.Light,
-        "dark": Qt.ColorScheme.Dark,
-    }
-    app.styleHints().setColorScheme(schemes[choice])
 
 
 def apply(app: QApplication, theme: Theme) -> None:
@@ -132,7 +125,8 @@ QMainWindow::separator:hover {{ background: {theme.accent}; }}
 QDockWidget::title {{ background: {theme.raised}; padding: 3px {GRID}px; }}
 QToolBar {{ border: none; border-bottom: 1px solid {theme.line}; spacing: {half}px;
     padding: {half}px {GRID}px; }}
-QToolBar QToolButton {{ padding: 3px {GRID - 2}px; }}
+QToolBar QToolButton {{ padding: 2px {GRID - 2}px; }}
+QDockWidget {{ font-weight: 600; }}
 QStatusBar {{ border-top: 1px solid {theme.line}; }}
 QStatusBar::item {{ border: none; }}
 QHeaderView::section {{ background: {theme.raised}; color: {theme.text}; border: none;

@@ -1,6 +1,6 @@
 """The tool bar: scene, connect, record, replay and its transport, palette, theme."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -21,6 +21,7 @@ class ToolBar(QToolBar):
         super().__init__("Tool bar")
         self.setObjectName("toolbar")
         self.setMovable(False)
+        self.setIconSize(QSize(16, 16))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._actions = actions
         self.scene = QLabel()

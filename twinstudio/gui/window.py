@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
     QDockWidget,
     QFileDialog,
     QMainWindow,
-    QWidget,
+    QTabWidget,
 )
 
 from twinstudio.gui import settings as remembered
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from twinstudio.session.session import Session
 
 LAST = "_last"
+_SPACE_PRESSED = (QEvent.Type.KeyPress, Qt.Key.Key_Space)
 
 
 class Window(QMainWindow):
@@ -57,7 +58,8 @@ class Window(QMainWindow):
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         self._app = app
-        theme = look.current(app)
+        self._choice = "system"
+        theme = look.chosen(app)
         self.setWindowTitle(f"{session.scene.name} – Twinstudio")
         self._make_docks(theme)
         self.actions_ = Actions(self)
@@ -94,12 +96,7 @@ class Window(QMainWindow):
             dock.setWidget(widget)
             self.docks[name] = dock
         self.setDockNestingEnabled(True)
-        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, self._tabs_on_top())
-
-    def _tabs_on_top(self):  # type: ignore[no-untyped-def]
-        from PySide6.QtWidgets import QTabWidget  # noqa: PLC0415
-
-        return QTabWidget.TabPosition.North
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
 
     def _make_popovers(self) -> None:
         self.endpoint = Ask(self, "Cell at", "Connect", "tcp://host:port")
@@ -124,16 +121,15 @@ class Window(QMainWindow):
 
     def restyle(self) -> None:
         """Take the colours that are in force."""
-        theme = look.current(self._app)
+        theme = look.chosen(self._app, self._choice)
         look.apply(self._app, theme)
-        for part in (self.plots, self.sources, self.log, self.viewer, self.toolbar, self.status):
+        for part in (self.plots, self.sources, self.log, self.toolbar, self.status):
             part.restyle(theme)
 
     def choose_theme(self, choice: str) -> None:
         """Follow the system, or hold ``light`` or ``dark``; remembered."""
-        assert choice in ("system", "light", "dark")
+        self._choice = choice
         self._settings.setValue("theme", choice)
-        look.choose(self._app, choice)  # type: ignore[arg-type]
         self.actions_.mark_theme(choice)
         self.restyle()
 
@@ -145,7 +141,7 @@ class Window(QMainWindow):
         self.gaps.set_degrees(on=on)
 
     def arrange_watch(self) -> None:
-        """The default arrangement: where do twin and cell disagree, now?"""
+        """The default arrangement, which shows where twin and cell disagree."""
         docks = self.docks
         for dock in docks.values():
             dock.setFloating(False)
@@ -160,13 +156,14 @@ class Window(QMainWindow):
         self.splitDockWidget(docks["plots"], docks["log"], Qt.Orientation.Vertical)
         for name, dock in docks.items():
             dock.setVisible(name != "help")
-        docks["sources"].raise_()
-        docks["gaps"].raise_()
         self._size_watch()
+        # Once more when the docks have their places: sizes asked for earlier are hints.
         QTimer.singleShot(0, self._size_watch)
 
     def _size_watch(self) -> None:
         docks, width, height = self.docks, self.width(), self.height()
+        docks["sources"].raise_()
+        docks["gaps"].raise_()
         left, right = min(300, width * 22 // 100), min(440, width * 31 // 100)
         self.resizeDocks(
             [docks["scene"], docks["viewer"], docks["gaps"]],
@@ -176,7 +173,7 @@ class Window(QMainWindow):
         rest = height - 110
         self.resizeDocks(
             [docks["viewer"], docks["plots"], docks["log"]],
-            [rest * 46 // 100, rest * 39 // 100, rest * 15 // 100],
+            [rest * 42 // 100, rest * 43 // 100, rest * 15 // 100],
             Qt.Orientation.Vertical,
         )
 
@@ -203,7 +200,7 @@ class Window(QMainWindow):
         remembered.restore_layout(self._settings, LAST, self)
         self.actions_.fill_layouts(remembered.layouts(self._settings))
         choice = str(self._settings.value("theme", "system"))
-        self.choose_theme(choice if choice in ("system", "light", "dark") else "system")
+        self.choose_theme(choice if choice in look.CHOICES else "system")
         if self._settings.value("degrees", defaultValue=False, type=bool):
             self.actions_.degrees.setChecked(True)
             self.set_degrees()
@@ -213,7 +210,8 @@ class Window(QMainWindow):
             self.restyle()
 
     def _flip_theme(self) -> None:
-        self.choose_theme("light" if look.current(self._app).dark else "dark")
+        dark = look.chosen(self._app, self._choice).dark
+        self.choose_theme("light" if dark else "dark")
 
     # What one can do
 
@@ -281,10 +279,9 @@ class Window(QMainWindow):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Lists leave Space to the window, which pauses."""
-        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
-            if event.key() == Qt.Key.Key_Space:
-                event.ignore()
-                return True
+        if isinstance(event, QKeyEvent) and (event.type(), event.key()) == _SPACE_PRESSED:
+            event.ignore()
+            return True
         return super().eventFilter(watched, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -317,10 +314,3 @@ class Window(QMainWindow):
                 self.failure = str(error)
             self.closed.emit()
         event.accept()
-
-
-def main_widget(widget: QWidget) -> QMainWindow:
-    """The main window that `widget` is in."""
-    window = widget.window()
-    assert isinstance(window, QMainWindow)
-    return window

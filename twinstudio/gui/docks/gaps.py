@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSortFilterProxyModel, Qt
-from PySide6.QtGui import QFont
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSortFilterProxyModel,
+    Qt,
+)
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QStackedWidget,
     QTableView,
@@ -32,7 +36,10 @@ PARTS: dict[str, Part] = {
     "Relative": "relative",
 }
 _SORT = Qt.ItemDataRole.UserRole
+Index = QModelIndex | QPersistentModelIndex
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_WIDTHS = (92, 62, 62, 46, 54, 54, 44)
 OVERALL, TOOL = "all joints", "tool point"
 
 
@@ -67,7 +74,6 @@ class GapModel(QAbstractTableModel):
         self._names: tuple[str, ...] = ()
         self.part: Part = "rmse"
         self.degrees = False
-        self._font = QFont()
 
     def show_tables(
         self, window: GapTable | None, run: GapTable | None, units: dict[tuple[str, str], str]
@@ -93,10 +99,10 @@ class GapModel(QAbstractTableModel):
         """What row `row` is about; the last two are all joints and the tool point."""
         return (*self._names, OVERALL, TOOL)[row]
 
-    def rowCount(self, parent: QModelIndex | None = None) -> int:  # noqa: D102
+    def rowCount(self, parent: Index | None = None) -> int:  # noqa: D102
         return 0 if parent is not None and parent.isValid() else len(self._names) + 2
 
-    def columnCount(self, parent: QModelIndex | None = None) -> int:  # noqa: D102
+    def columnCount(self, parent: Index | None = None) -> int:  # noqa: D102
         return 0 if parent is not None and parent.isValid() else len(COLUMNS) + 1
 
     def headerData(  # noqa: D102
@@ -116,33 +122,19 @@ class GapModel(QAbstractTableModel):
             return f"{column.title}\n{unit or ' '}"
         return None
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
-        name = self.name(index.row())
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
+        row = index.row()
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return (
-                _RIGHT
-                if index.column()
-                else Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-            )
-        if role == Qt.ItemDataRole.FontRole and name in (OVERALL, TOOL):
-            bold = QFont(self._font)
-            bold.setBold(True)
-            return bold
+            return _RIGHT if index.column() else _LEFT
         if index.column() == 0:
-            return (
-                name
-                if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, _SORT)
-                else None
-            )
+            named = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, _SORT)
+            return self.name(row) if role in named else None
         column = COLUMNS[index.column() - 1]
-        value = self._value(index.row(), column)
         if role == _SORT:
-            return abs(value) if value is not None else -1.0
+            return self._value(row, column)
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(index.row(), column, value)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tip(index.row(), column)
-        return None
+            return self._text(row, column, self._value(row, column))
+        return self._tip(row, column) if role == Qt.ItemDataRole.ToolTipRole else None
 
     def _row(self, row: int, over: str) -> JointGap | None:
         table = self._run if over == "run" else self._window
@@ -153,11 +145,7 @@ class GapModel(QAbstractTableModel):
     def _figures(self, row: int, column: Column) -> Figures | None:
         if row == len(self._names) + 1:
             table = self._run if column.over == "run" else self._window
-            return (
-                table.tcp
-                if table and column.signal == "position" and column.over != "floor"
-                else None
-            )
+            return table.tcp if table and column.signal == "position" else None
         joint = self._row(row, column.over)
         found: Figures | None = getattr(joint, column.signal, None) if joint else None
         return found
@@ -223,6 +211,26 @@ class GapModel(QAbstractTableModel):
         )
 
 
+class _Sorted(QSortFilterProxyModel):
+    """Sorts joints by size; all joints and the tool point stay at the bottom."""
+
+    def __init__(self, model: GapModel) -> None:
+        super().__init__()
+        self._model = model
+        self.setSourceModel(model)
+
+    def lessThan(self, left: Index, right: Index) -> bool:
+        """Nothing is least; the two last rows stand last in either order."""
+        joints = self._model.rowCount() - 2
+        if left.row() >= joints or right.row() >= joints:
+            ascending = self.sortOrder() == Qt.SortOrder.AscendingOrder
+            return (left.row() < right.row()) == ascending
+        a, b = left.data(_SORT), right.data(_SORT)
+        if isinstance(a, str):
+            return a < str(b)
+        return (-1.0 if a is None else abs(a)) < (-1.0 if b is None else abs(b))
+
+
 class GapDock(QWidget):
     """Where do twin and cell disagree, now? Selecting a row selects its plots."""
 
@@ -231,9 +239,7 @@ class GapDock(QWidget):
         self._bridge = bridge
         self._selection = selection
         self.model = GapModel()
-        self.sorted = QSortFilterProxyModel()
-        self.sorted.setSourceModel(self.model)
-        self.sorted.setSortRole(_SORT)
+        self.sorted = _Sorted(self.model)
         self.table = self._table()
         self.part = QComboBox()
         self.part.addItems(list(PARTS))
@@ -256,23 +262,24 @@ class GapDock(QWidget):
     def _table(self) -> QTableView:
         table = QTableView()
         table.setModel(self.sorted)
+        table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        table.horizontalHeader().setSortIndicatorClearable(True)
         table.setSortingEnabled(True)
-        table.sortByColumn(-1, Qt.SortOrder.DescendingOrder)
         table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QTableView.SelectionMode.SingleSelection)
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(22)
-        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        table.horizontalHeader().resizeSection(0, 96)
-        table.horizontalHeader().setMinimumSectionSize(44)
+        table.horizontalHeader().setMinimumSectionSize(40)
+        table.horizontalHeader().setStretchLastSection(True)
+        for column, width in enumerate(_WIDTHS):
+            table.horizontalHeader().resizeSection(column, width)
         table.setFont(number_font(table.font()))
         table.setShowGrid(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setWordWrap(False)
         table.setAccessibleName("Gap per joint")
         table.selectionModel().currentRowChanged.connect(self._picked)
-        table.doubleClicked.connect(lambda index: self._activate(index))
+        table.doubleClicked.connect(self._activate)
         return table
 
     def _build(self) -> None:

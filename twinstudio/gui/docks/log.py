@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QDateTime, QModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QDateTime,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSortFilterProxyModel,
+    Qt,
+)
 from PySide6.QtGui import QAction, QGuiApplication, QIcon, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -25,6 +32,7 @@ _LEVELS = {
     "Warnings": ("warning", "alarm"),
     "Alarms": ("alarm",),
 }
+Index = QModelIndex | QPersistentModelIndex
 _HEADS = ("Time", "Level", "About", "Text")
 
 
@@ -69,10 +77,10 @@ class LogModel(QAbstractTableModel):
         """The line in `row`."""
         return self._lines[row]
 
-    def rowCount(self, parent: QModelIndex | None = None) -> int:  # noqa: D102
+    def rowCount(self, parent: Index | None = None) -> int:  # noqa: D102
         return 0 if parent is not None and parent.isValid() else len(self._lines)
 
-    def columnCount(self, parent: QModelIndex | None = None) -> int:  # noqa: D102
+    def columnCount(self, parent: Index | None = None) -> int:  # noqa: D102
         return 0 if parent is not None and parent.isValid() else len(_HEADS)
 
     def headerData(  # noqa: D102
@@ -82,7 +90,7 @@ class LogModel(QAbstractTableModel):
             return _HEADS[section]
         return None
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
         line = self._lines[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return texts(line)[index.column()]
@@ -108,7 +116,7 @@ class _Filter(QSortFilterProxyModel):
         self.needle = ""
         self.setSourceModel(model)
 
-    def filterAcceptsRow(self, row: int, parent: QModelIndex) -> bool:
+    def filterAcceptsRow(self, row: int, parent: Index) -> bool:
         """Whether the line is of a wanted level and contains the wanted text."""
         del parent
         line = self._model.line(row)

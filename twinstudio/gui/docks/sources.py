@@ -1,6 +1,9 @@
 """How the connections are doing: cell and twin side by side, in figures and in words."""
 
-from PySide6.QtCore import Qt
+from collections.abc import Callable
+
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import (
     QGridLayout,
     QLabel,
@@ -23,12 +26,13 @@ from twinstudio.model.views import SourceName, SourceView
 ROLES: tuple[SourceName, ...] = ("cell", "twin")
 FIGURES = (
     ("rate", "Rate", "Samples per second, over the last second or so"),
-    ("latency", "Latency p50 / p99", "From the source's stamp to arrival here"),
-    ("offset", "Clock offset", "Source clock minus ours, with its uncertainty"),
-    ("age", "Last sample", "How long ago the newest sample arrived"),
+    ("latency_p50", "Latency p50", "From the source's stamp to arrival here, half are faster"),
+    ("latency_p99", "Latency p99", "From the source's stamp to arrival here, 99 % are faster"),
+    ("offset", "Clock", "Source clock minus ours, with its uncertainty"),
+    ("age", "Newest", "How long ago the newest sample arrived"),
+    ("lost", "Lost", "Samples missing by sequence number"),
 )
 COUNTS = (
-    ("lost", "Lost", "Samples missing by sequence number"),
     ("repeated", "Repeated", "Samples with the stamp of the one before"),
     ("reversed", "Reversed", "Samples stamped before the one before"),
     ("missing", "Missing", "Readings that are NaN"),
@@ -57,14 +61,23 @@ def figure_text(name: str, health: Health) -> str:
     """One figure of a link as the view shows it."""
     if name == "rate":
         return fmt.figure(health.rate, "Hz", 4)
-    if name == "latency":
-        p50, p99 = (fmt.number(x * 1e3) for x in (health.latency_p50, health.latency_p99))
-        return fmt.NOTHING if p50 == p99 == fmt.NOTHING else f"{p50} / {p99} ms"
+    if name.startswith("latency"):
+        return fmt.milliseconds(getattr(health, name))
     if name == "offset":
         return fmt.plus_minus(health.offset, health.offset_bound, 1e3, "ms")
     if name == "age":
-        return f"{fmt.figure(health.age, 's')} ago" if health.age < 1e9 else fmt.NOTHING
-    return fmt.count(getattr(health, name))
+        return age_text(health.age)
+    count = getattr(health, name)
+    return f"! {fmt.count(count)}" if count else "0"
+
+
+def age_text(seconds: float) -> str:
+    """How long ago, in whole ms or in s; tenths of a ms would only flicker."""
+    if not seconds < 1e9:
+        return "never"
+    if seconds < 1.0:
+        return f"{seconds * 1e3:.0f}\u00a0ms ago"
+    return f"{fmt.figure(seconds, 's')} ago"
 
 
 class SourcesDock(QWidget):
@@ -76,6 +89,11 @@ class SourcesDock(QWidget):
         self._theme = theme
         self._shown: dict[tuple[str, str], str] = {}
         self.labels: dict[tuple[str, str], QLabel] = {}
+        self.captions: dict[str, QLabel] = {}
+        self._counts = QLabel()
+        self._counts.setProperty("role", "faint")
+        self._counts.setWordWrap(True)
+        self._counts.setAccessibleName("Counts that are zero")
         self._grid = QGridLayout()
         self._grid.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
         self._grid.setHorizontalSpacing(GRID)
@@ -112,11 +130,13 @@ class SourcesDock(QWidget):
             caption.setProperty("role", "faint")
             caption.setToolTip(tip)
             self._grid.addWidget(caption, row, 0)
+            self.captions[name] = caption
             for k, role in enumerate(ROLES, start=1):
                 label = self._label(role, name, row, k)
                 label.setFont(number_font(self.font()))
                 label.setAlignment(Qt.AlignmentFlag.AlignRight)
                 label.setAccessibleName(f"{title} of the {role}")
+        self._grid.addWidget(self._counts, 98, 0, 1, 3)
         for k, role in enumerate(ROLES, start=1):
             button = QToolButton()
             button.setText("Restart")
@@ -132,8 +152,8 @@ class SourcesDock(QWidget):
         self._grid.addWidget(label, row, column, 1, across)
         return label
 
-    def _restarter(self, role: SourceName):  # type: ignore[no-untyped-def]
-        return lambda _checked: self._bridge.runner.run(f"{role}.restart")
+    def _restarter(self, role: SourceName) -> Callable[[], None]:
+        return lambda: self._bridge.runner.run(f"{role}.restart")
 
     def restyle(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -150,6 +170,7 @@ class SourcesDock(QWidget):
             self._show_source(role, source)
             if source is not None and _worth_saying(source):
                 words.append(f"{role}: {source.note or source.health.text}")
+        self._show_counts(sources)
         label = self.labels["", "words"]
         label.setVisible(bool(words))
         text = "\n".join(word if len(word) < 300 else word[:300] + "…" for word in words)
@@ -180,13 +201,22 @@ class SourcesDock(QWidget):
             label.setText(_with_icon(icon, STATES[state], colour))
             label.setAccessibleName(f"State of the {role}: {STATES[state]}")
         label.setToolTip(source.note or source.health.text)
-        for name, _, _ in FIGURES:
-            self._put(role, name, figure_text(name, source.health))
-        for name, _, _ in COUNTS:
-            count = getattr(source.health, name)
-            self._put(
-                role, name, f"! {fmt.count(count)}" if count else "0", "warning" if count else ""
-            )
+        for name, _, _ in (*FIGURES, *COUNTS):
+            text = figure_text(name, source.health)
+            self._put(role, name, text, "warning" if text.startswith("!") else "")
+
+    def _show_counts(self, sources: tuple[SourceView, ...]) -> None:
+        """Rows of counts that are zero everywhere give way to one line."""
+        zero = []
+        for name, title, _ in COUNTS:
+            some = any(getattr(source.health, name) for source in sources)
+            for label in (self.captions[name], *(self.labels[role, name] for role in ROLES)):
+                label.setVisible(some)
+            if not some:
+                zero.append(title.lower())
+        text = f"None {', '.join(zero)}" if zero else ""
+        if text != self._counts.text():
+            self._counts.setText(text)
 
     def _put(self, role: str, name: str, text: str, look: str | None = None) -> None:
         label = self.labels[role, name]
@@ -202,13 +232,14 @@ def _worth_saying(source: SourceView) -> bool:
     return bool(source.note) or state_of(source) != "streaming"
 
 
-def _with_icon(icon, words: str, colour: str) -> str:  # type: ignore[no-untyped-def]
+def _with_icon(icon: QIcon, words: str, colour: str) -> str:
     """Rich text: the icon as an inline image, then the words."""
-    from PySide6.QtCore import QBuffer, QByteArray, QIODevice  # noqa: PLC0415
-
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     icon.pixmap(32, 32).save(buffer, "PNG")
     image = bytes(data.toBase64().data()).decode()
-    return f"<img src='data:image/png;base64,{image}' width=12 height=12> <b style='color:{colour}'>{words}</b>"
+    return (
+        f"<img src='data:image/png;base64,{image}' width=12 height=12>"
+        f" <b style='color:{colour}'>{words}</b>"
+    )

@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, 
 from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.empty import Empty
 from twinstudio.gui.selection import Selection
-from twinstudio.gui.theme import GRID, Theme
+from twinstudio.gui.theme import GRID
 from twinstudio.model.geometry import SceneGeometry
 from twinstudio.model.kinematics import KinematicTree
+from twinstudio.model.views import SourceView
 
 FULL_ANGLE = 0.02
 FULL_LENGTH = 0.005
@@ -62,7 +63,6 @@ class ViewerDock(QWidget):
         self.ghost.toggled.connect(self._show_ghost)
         self.fit = _button("Fit", "Show the whole scene (F)")
         self.fit.clicked.connect(lambda _on: self.fit_scene())
-        self.key = QLabel()
         self.when = QLabel()
         self.when.setProperty("role", "warning")
         self.waiting = Empty("The twin is starting", "Its model appears as soon as it is loaded.")
@@ -71,7 +71,7 @@ class ViewerDock(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(GRID, GRID // 2, GRID, 0)
         row.setSpacing(GRID)
-        for widget in (self.ghost, self.fit, self.key):
+        for widget in (self.ghost, self.fit):
             row.addWidget(widget)
         row.addStretch()
         row.addWidget(self.when)
@@ -81,16 +81,6 @@ class ViewerDock(QWidget):
         box.addLayout(row)
         box.addWidget(self.pages, stretch=1)
         bridge.add(self, self.refresh)
-
-    def restyle(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        self.key.setText(
-            f"twin solid, cell ghost; a link in full error colour is {FULL_ANGLE * 1e3:.0f} mrad"
-            f" ({FULL_LENGTH * 1e3:.0f} mm) off"
-        )
-        self.key.setProperty("role", "faint")
-        if self.scene is not None and hasattr(self.scene, "set_dark"):
-            self.scene.set_dark(theme.dark)
 
     def refresh(self, frame: Frame) -> None:
         """Put twin and cell where they are, or were at the instant that is held."""
@@ -126,7 +116,7 @@ class ViewerDock(QWidget):
             return moment.twin, moment.cell, moment.objects
         twin, cell = frame.snapshot.source("twin"), frame.snapshot.source("cell")
         objects = {**(cell.objects if cell else {}), **(twin.objects if twin else {})}
-        return _known(twin and twin.joints), _known(cell and cell.joints), objects
+        return _joints(twin), _joints(cell), objects
 
     def _ready(self) -> bool:
         if not self._tried:
@@ -161,6 +151,7 @@ class ViewerDock(QWidget):
             if link.coordinate >= 0
         }
         self.scene.set_geometry(geometry)
+        self.scene.set_error_scale(*_full_scale(geometry.tree))
 
     def _show_ghost(self, on: bool) -> None:
         if self.scene is not None:
@@ -170,9 +161,20 @@ class ViewerDock(QWidget):
         self._selection.select(self._joint_of.get(link, ""), body)
 
 
-def _known(joints: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """`joints`, or None while there is a joint without a reading."""
-    return joints if joints is not None and bool(np.isfinite(joints).all()) else None
+def _full_scale(tree: KinematicTree) -> tuple[float, str]:
+    """What an error of 1 stands for, in words the scale can show."""
+    kinds = {link.kind for link in tree.links if link.coordinate >= 0}
+    if kinds == {"prismatic"}:
+        return FULL_LENGTH * 1e3, "mm"
+    also = f" or {FULL_LENGTH * 1e3:.0f} mm" if "prismatic" in kinds else ""
+    return FULL_ANGLE * 1e3, f"mrad{also}"
+
+
+def _joints(source: SourceView | None) -> NDArray[np.float64] | None:
+    """Joint positions, or None while there is a joint without a reading."""
+    if source is None or not np.isfinite(source.joints).all():
+        return None
+    return source.joints
 
 
 def _button(text: str, tip: str, *, checkable: bool = False) -> QToolButton:

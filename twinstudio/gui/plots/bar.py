@@ -53,6 +53,7 @@ class TimeBar(QWidget):
     def restyle(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._icons = {True: icon("pause", theme.text), False: icon("live", theme.text)}
+        self.live.setText("")
         self.refresh()
 
     def refresh(self) -> None:
@@ -187,16 +188,19 @@ class PlotBar(QWidget):
                 action = QAction(label, self._menu, checkable=True, checked=label in shown)
                 action.toggled.connect(self._toggler(choice.name, label))
                 self._menu.addAction(action)
-            self.labels.setText(f"{len(shown)} of {len(choice.labels)}")
+        self._count()
         self.changed.emit()
+
+    def _count(self) -> None:
+        choice = self.choice
+        most = len(choice.labels) if choice else 0
+        self.labels.setText(f"{len(self.chosen_labels)} of {most}")
 
     def _toggler(self, signal: str, label: str) -> Callable[[bool], None]:
         def toggle(on: bool) -> None:
             hidden = self._hidden.setdefault(signal, set())
             hidden.discard(label) if on else hidden.add(label)
-            self.labels.setText(
-                f"{len(self.chosen_labels)} of {self._menu.actions().__len__() - 2}"
-            )
+            self._count()
             self.changed.emit()
 
         return toggle

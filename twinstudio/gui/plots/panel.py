@@ -5,6 +5,7 @@ data runs through it: axes are painted once and kept as pixmaps, and a frame
 costs three curves.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,14 +16,16 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsSimpleTextItem
 
 from twinstudio.gui import format as fmt
-from twinstudio.gui.plots.scale import Scale
+from twinstudio.gui.plots.scale import Scale, round_step
 from twinstudio.gui.theme import Theme
 from twinstudio.gui.timeline import Timeline
 from twinstudio.model.views import Trace
 
 AXIS_WIDTH = 44
-MINIMUM_HEIGHT = 112
+MINIMUM_HEIGHT = 100
 _SMALL = 8
+# Least distance of ticks [px]: along the time axis, along a value axis.
+_APART = (56.0, 15.0)
 
 
 class NumberAxis(pg.AxisItem):
@@ -44,9 +47,26 @@ class NumberAxis(pg.AxisItem):
         else:
             self.setHeight(16)
 
+    def tickValues(
+        self,
+        low: float,
+        high: float,
+        size: float,
+    ) -> list[tuple[float, NDArray[np.float64]]]:
+        """Round numbers, as many as have room."""
+        apart = _APART[self.orientation == "left"]
+        spacing = round_step((high - low) * apart / max(size, 1.0))
+        first, last = math.ceil(low / spacing), math.floor(high / spacing)
+        return [(spacing, spacing * np.arange(first, last + 1, dtype=np.float64))]
+
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        """The numbers at the ticks; nothing is written where it says nothing."""
-        return [fmt.number(0.0 if abs(v) < spacing / 100 else v * scale, 3) for v in values]
+        """The numbers at the ticks, with as many decimals as their spacing needs."""
+        if not 1e-4 <= spacing * scale < 1e5:
+            return [fmt.number(v * scale) for v in values]
+        decimals = max(-math.floor(math.log10(spacing * scale) + 1e-9), 0)
+        if not math.isclose(spacing * scale * 10**decimals % 1.0, 0.0, abs_tol=1e-6):
+            decimals += 1  # steps of 2.5
+        return [f"{v * scale + 0.0:.{decimals}f}".replace("-", "−") for v in values]
 
 
 class TimeBox(pg.ViewBox):
@@ -92,11 +112,11 @@ class Panel:
         small = QFont(font)
         small.setPointSizeF(_SMALL)
         self.main, self.strip = _plot(layout, timeline, small, 0), _plot(layout, timeline, small, 1)
+        self.strip.getAxis("left").setStyle(showValues=False)
         self.main.getAxis("bottom").setHeight(0)
         self.main.getAxis("bottom").setStyle(showValues=False)
-        layout.layout.setRowStretchFactor(0, 3)
-        layout.layout.setRowStretchFactor(1, 1)
-        layout.layout.setVerticalSpacing(2)
+        self._grid = layout.layout
+        self._grid.setVerticalSpacing(2)
         self._curves = {
             "cell": pg.PlotCurveItem(connect="finite"),
             "twin": pg.PlotCurveItem(connect="finite"),
@@ -108,6 +128,7 @@ class Panel:
         self.strip.addItem(self._zero, ignoreBounds=True)
         self._title, self._gap_title = _caption(self.main, small), _caption(self.strip, small)
         self._scales = {"main": Scale(), "gap": Scale(symmetric=True)}
+        self._gap_unit = ""
         self._selected = False
         self._theme: Theme | None = None
 
@@ -146,7 +167,17 @@ class Panel:
     def caption(self, unit: str, gap_unit: str) -> None:
         """Say what is drawn, in which units."""
         self._title.setText(f"{self.label}  {unit}".rstrip())
-        self._gap_title.setText(f"gap {gap_unit}".rstrip())
+        self._gap_unit = gap_unit
+        self._caption_gap()
+
+    def _caption_gap(self) -> None:
+        """The strip is too low for tick labels: its range stands in its caption."""
+        reach = fmt.figure(self._scales["gap"].high, self._gap_unit)
+        self._gap_title.setText(f"gap ±{reach}")
+
+    def set_height(self, height: float) -> None:
+        """Divide `height` px: about a third is the strip with the time axis."""
+        self._grid.setRowFixedHeight(1, min(max(46.0, 0.32 * height), 140.0))
 
     def set_span(self, seconds: float) -> None:
         """Show `seconds` before the instant."""
@@ -168,8 +199,10 @@ class Panel:
             scale = self._scales[name]
             low = min((low for low, _ in ranges[name]), default=np.nan)
             high = max((high for _, high in ranges[name]), default=np.nan)
-            if scale.fit(low, high):
+            if scale.fit(float(low), float(high)):
                 plot.vb.setYRange(scale.low, scale.high, padding=0)
+                if name == "gap":
+                    self._caption_gap()
 
 
 def _range(value: NDArray[np.float64]) -> tuple[float, float]:

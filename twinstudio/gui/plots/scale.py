@@ -7,11 +7,19 @@ _MARGIN = 0.08
 _SHRINK_BELOW = 0.45
 
 
+def round_step(least: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below `least`."""
+    if not (math.isfinite(least) and least > 0):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return float(next(k * power for k in (1, 2, 2.5, 5, 10) if k * power >= least * (1 - 1e-9)))
+
+
 @dataclass(slots=True)
 class Scale:
     """A value range that grows at once and shrinks late, so axes hold still.
 
-    symmetric: zero stays in the middle. smallest: least height of the range.
+    symmetric: zero stays in the middle, and the range ends at round numbers. smallest: least height of the range.
     """
 
     symmetric: bool = False
@@ -37,6 +45,8 @@ class Scale:
     def _move(self, low: float, high: float) -> bool:
         height = max((high - low) * (1 + 2 * _MARGIN), self.smallest)
         middle = (low + high) / 2
+        if self.symmetric:
+            height = 2 * round_step(height / 2)
         wanted = (middle - height / 2, middle + height / 2)
         changed = self.fresh or wanted != (self.low, self.high)
         self.low, self.high = wanted

@@ -54,18 +54,18 @@ class PlotStack(QWidget):
         self.view.setAccessibleName("Plots of twin and cell")
         self.view.ci.setContentsMargins(4, 2, 4, 2)
         self.view.ci.setSpacing(6)
-        self.scroll = QScrollArea()
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.scroll.setWidget(self.view)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidget(self.view)
         self.empty = Empty(
             "Nothing to plot yet",
             "Plots fill as soon as twin or cell stream a signal.",
         )
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)
-        self.pages.addWidget(self.scroll)
+        self.pages.addWidget(self.area)
         split = QSplitter()
         split.addWidget(self.pages)
         split.addWidget(self.readout)
@@ -136,7 +136,7 @@ class PlotStack(QWidget):
         self.view.clear()
         self.panels = []
         self._drawn = None
-        self.pages.setCurrentWidget(self.scroll if labels else self.empty)
+        self.pages.setCurrentWidget(self.area if labels else self.empty)
         if choice is None or not labels:
             return
         self._columns = self._fitting(len(labels))
@@ -155,8 +155,15 @@ class PlotStack(QWidget):
         rows = math.ceil(len(labels) / self._columns)
         self.view.setMinimumHeight(rows * MINIMUM_HEIGHT)
         self.cursors.attach(self.panels, self._theme)
+        self._set_heights()
         self._set_span()
         self._select()
+
+    def _set_heights(self) -> None:
+        rows = math.ceil(len(self.panels) / self._columns)
+        height = max(self.area.viewport().height(), rows * MINIMUM_HEIGHT) / rows
+        for panel in self.panels:
+            panel.set_height(height)
 
     def _fitting(self, count: int) -> int:
         """Columns so that panels are wide enough and rows evenly filled."""
@@ -168,6 +175,8 @@ class PlotStack(QWidget):
         super().resizeEvent(event)
         if self.panels and self._fitting(len(self.panels)) != self._columns:
             self._arrange()
+        elif self.panels:
+            self._set_heights()
 
     def _set_span(self) -> None:
         for panel in self.panels:
@@ -191,4 +200,4 @@ class PlotStack(QWidget):
             panel.select(on=on)
             if on:
                 place = panel.main.mapRectToScene(panel.main.rect()).center()
-                self.scroll.ensureVisible(0, int(place.y()), 0, MINIMUM_HEIGHT)
+                self.area.ensureVisible(0, int(place.y()), 0, MINIMUM_HEIGHT)
