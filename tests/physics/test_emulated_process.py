@@ -107,8 +107,8 @@ def test_that_every_fault_shows_at_the_other_end(joined):
     link, blocks = joined
     seen: dict[str, Callable[[], bool]] = {
         "nan": lambda: np.isnan(blocks[-1].of("joint.position")).all(),
-        "repeat_stamp": lambda: (np.diff(blocks[-1].stamps) == 0).any(),
-        "reverse_stamp": lambda: (np.diff(blocks[-1].stamps) < 0).all(),
+        "repeat_stamp": lambda: 0 in np.diff(blocks[-1].stamps),
+        "reverse_stamp": lambda: max(np.diff(blocks[-1].stamps)) < 0,
         "heat": lambda: blocks[-1].of("joint.temperature")[-1, 0] > 21.5,
         "payload": lambda: link.request("status")["payload"] == 900.0,
         "snag": lambda: abs(blocks[-1].of("joint.effort")).max() > 120.0,

@@ -55,7 +55,7 @@ class Plant:
         self.armature = per_joint(truth.motor.armature, len(joints))
         self.model.dof_armature[self._dofs] = self.armature
         self._tool = self.model.body(TOOL).id
-        self._objects = [self.model.body(name).id for name in self.loose]
+        self._bodies = np.array([self.model.body(name).id for name in (TOOL, *self.loose)])
         self._bind()
         self.payload = truth.payload
         self.reset(np.asarray(scene.robot.home))
@@ -99,9 +99,8 @@ class Plant:
 
         out: float64[1 + loose, 7], filled with x y z qw qx qy qz (MuJoCo's order).
         """
-        for row, body in zip(out, (self._tool, *self._objects), strict=True):
-            row[:3] = self._position[body]
-            row[3:] = self._quaternion[body]
+        out[:, :3] = self._position[self._bodies]
+        out[:, 3:] = self._quaternion[self._bodies]
 
     def energy(self) -> float:
         """Kinetic energy of all joints with their armature [J]; for tests."""
