@@ -1,11 +1,14 @@
 """Small logs of each format, with the defects that real ones have."""
 
 import math
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
+from hypothesis import given
+from hypothesis import strategies as st
 
 from twinstudio.flow.importers import read_log
 from twinstudio.flow.importers.bounds import ABSURD
@@ -279,6 +282,21 @@ def test_that_a_row_with_text_in_a_push_is_counted(tmp_path: Path) -> None:
     lines[3] = "1438867240.1 oops 1"
     log = read_log("cmu_push", write(tmp_path / "exp.txt", ["1", *lines]))
     assert log.tables[0].dropped == {NUMBER: 1}
+
+
+@given(
+    st.lists(st.sampled_from(["2", "0", "3", POSE, "1.0 2 3", "1 2 3 4 5 6 7 8", "oops 1 1", "²"]))
+)
+def test_that_no_order_of_lines_breaks_the_push_reader(lines: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder) / "exp.txt", lines)
+        try:
+            log = read_log("cmu_push", path)
+        except LogError:
+            return
+    used = sum(table.rows for table in log.tables)
+    assert 0 < used <= len(lines)
+    assert all(0 <= table.kept <= table.rows for table in log.tables)
 
 
 UR3_HEAD = (

@@ -4,6 +4,7 @@ The file is the number of pushes, then for each push the object's pose before
 and after, a count and that many force rows, a count and that many robot rows.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from twinstudio.flow.importers import table
+from twinstudio.flow.importers.clocktext import to_ns
 from twinstudio.flow.importers.locate import one_file
 from twinstudio.flow.importers.log import (
     ImportedLog,
@@ -69,12 +71,13 @@ class _Reader:
         if len(poses) < 2 or any(len(pose) != POSE for pose in poses):
             return False
         self.at += 2
-        times = [*self._part("force", FORCE), *self._part("robot", ROBOT)]
-        for pose, stamp in zip(poses, (min, max), strict=True):
+        texts = [*self._part("force", FORCE), *self._part("robot", ROBOT)]
+        times = {stamp: text for text in texts if (stamp := to_ns(text, "s")) is not None}
+        for pose, end in zip(poses, (min, max), strict=True):
             self.tables["object"].rows += 1
             row = self.tables["object"].rows
             if times:
-                self._keep("object", [stamp(times, key=_text_time), *pose], row)
+                self._keep("object", [times[end(times)], *pose], row)
             else:
                 self.tables["object"].drop(UNTIMED, [row])
         self.pushes += 1
@@ -101,7 +104,7 @@ class _Reader:
     def _count(self) -> int:
         if self.at < len(self.lines) and len(self.lines[self.at]) == 1:
             text = self.lines[self.at][0]
-            if text.isascii() and text.isdigit():
+            if re.fullmatch("[0-9]{1,9}", text):
                 self.at += 1
                 return int(text)
         return 0
@@ -111,16 +114,12 @@ class _Reader:
         self.numbers[name].append(number)
 
 
-def _text_time(text: str) -> tuple[int, str]:
-    """Order of decimal times as text, without floats: by length of the integer part first."""
-    return (len(text.partition(".")[0]), text)
-
-
 def read(source: Path) -> ImportedLog:
     """The log `source`: a text file, its folder, or the data set's folder."""
     found = one_file(source, "**/exp*.txt", DEFAULT)
     lines = [line.split() for line in read_lines(found.path) if line.strip()]
-    announced = int(lines[0][0]) if len(lines[0]) == 1 and lines[0][0].isdigit() else None
+    first = lines[0][0] if len(lines[0]) == 1 else ""
+    announced = int(first) if re.fullmatch("[0-9]{1,9}", first) else None
     reader = _Reader(lines, at=0 if announced is None else 1)
     while reader.push():
         pass

@@ -1,12 +1,13 @@
 """ROS 2 recordings: joint states and a few other numeric messages become sources."""
 
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mcap.exceptions import EndOfFile, McapError
+from mcap.exceptions import EndOfFile
 from mcap.records import Channel, Metadata, Schema
 from mcap.records import Message as McapMessage
 from mcap.stream_reader import StreamReader
@@ -87,7 +88,7 @@ def _is_ours(path: Path) -> bool:
                 return True
             if isinstance(record, McapMessage) or count > 100:
                 return False
-    except (McapError, OSError, ValueError):
+    except Exception:  # noqa: BLE001 - damage is reported when the messages are read
         return False
     return False
 
@@ -108,9 +109,9 @@ def _mcap_messages(path: Path, problems: list[str]) -> Iterator[Raw]:
                 kind = schema.name if schema and channel.message_encoding == "cdr" else ""
                 name = kind or f"{channel.message_encoding} message"
                 yield Raw(channel.topic, name, record.log_time, record.data)
-    except EndOfFile:
+    except (EndOfFile, struct.error):
         problems.append("the file breaks off; everything before the break was read")
-    except (McapError, KeyError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - the reader raises anything on damaged bytes
         problems.append(f"the file is damaged and was read up to there: {error!r}")
 
 
