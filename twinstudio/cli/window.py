@@ -23,12 +23,19 @@ def open_window(
         str, typer.Option(help="Control address of a running cell, e.g. tcp://127.0.0.1:5600.")
     ] = "",
     log: Annotated[Path | None, typer.Option(help="Recording to replay as the cell.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Close by itself after so long, for trials.")
+    ] = None,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="With --seconds: a PNG of the window before it closes.")
+    ] = None,
 ) -> None:
     """Open the window on a scene (the same as `twinstudio SCENE`)."""
     from twinstudio.gui.app import run
     from twinstudio.session.session import Session
 
-    raise typer.Exit(run(lambda: Session.open(scene, cell=cell, log=log)))
+    session = Session.open(scene, cell=cell, log=log)
+    raise typer.Exit(run(session, seconds=seconds, screenshot=screenshot))
 
 
 def demo(

@@ -9,10 +9,11 @@ import threading
 from collections import deque
 
 import numpy as np
+from msgspec import structs
 
 from twinstudio.flow.align import pair
 from twinstudio.flow.history import History
-from twinstudio.gap.table import RunAccumulator, tabulate
+from twinstudio.gap.table import RunAccumulator, Timing, tabulate
 from twinstudio.model.block import Block
 from twinstudio.model.errors import AlignError
 from twinstudio.model.gaps import GapTable, Spread
@@ -122,21 +123,35 @@ class GapLine:
                 self._pairs.popleft()
 
     def tables(self, twin: Source, cell: Source) -> tuple[GapTable | None, GapTable | None]:
-        """Figures over the sliding window and over the run."""
+        """Figures over the sliding window and over the run; delays are recent ones."""
+        timing = Timing(cell=_during(cell, self.window), twin=_during(twin, self.window))
         with self._lock:
             pairs = list(self._pairs)
-            run = self._run.table() if self._run is not None else None
-        if not pairs:
+            run = self._run.table(timing=timing) if self._run is not None else None
+        if not pairs or run is None:
             return None, run
-        whole = _joined(pairs)
-        table = tabulate(
-            whole,
-            command=_during(cell, self.window),
-            twin=_during(twin, self.window),
-            kinematics=self.kinematics,
-            transport=_transport(cell),
+        window = tabulate(_joined(pairs), kinematics=self.kinematics)
+        return _completed(window, run, cell), _completed(run, run, cell)
+
+
+def _completed(table: GapTable, timed: GapTable, cell: Source) -> GapTable:
+    """`table` with the delays of `timed` and the latency of the link to the cell."""
+    delays = {joint.name: joint for joint in (*timed.joints, timed.overall)}
+    joints = [
+        structs.replace(
+            joint,
+            command_to_motion=delays[joint.name].command_to_motion,
+            twin_command_to_motion=delays[joint.name].twin_command_to_motion,
         )
-        return table, run
+        for joint in (*table.joints, table.overall)
+    ]
+    return structs.replace(
+        table,
+        joints=tuple(joints[:-1]),
+        overall=joints[-1],
+        transport=_transport(cell),
+        notes=timed.notes,
+    )
 
 
 def shared_signals(twin: Layout, cell: Layout) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from twinstudio.model.errors import LinkError, QuantityError, RecordingError, Tw
 from twinstudio.model.geometry import SceneGeometry
 from twinstudio.model.kinematics import Kinematics
 from twinstudio.model.scene import Scene, load_scene
+from twinstudio.model.signals import Layout
 from twinstudio.model.views import (
     CommandInfo,
     Entry,
@@ -47,15 +48,15 @@ class Session:
     """
 
     def __init__(
-        self, scene: Scene, *, choice: CellChoice = CellChoice(), budget: int = HISTORY_BYTES
+        self, scene: Scene, *, choice: CellChoice | None = None, budget: int = HISTORY_BYTES
     ) -> None:
         """A session on `scene`; nothing runs before `start`.
 
-        choice: what stands for the cell. budget: bytes of memory for the history
-        of each source.
+        choice: what stands for the cell; without one, what the scene names.
+        budget: bytes of memory for the history of each source.
         """
         self.scene = scene
-        self._choice = choice
+        self._choice = choice or CellChoice()
         self.journal = Journal()
         self._gap = GapLine(budget=budget // 2, window=WINDOW_SECONDS)
         self._recording = Recording(scene, self.journal)
@@ -117,7 +118,7 @@ class Session:
         self._recording.close()
         self._cast.close()
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -151,6 +152,12 @@ class Session:
     def traces(self, query: TraceQuery) -> list[Trace]:
         """Decimated lines of cell, twin and gap for one signal; cheap."""
         return traces.traces(query, self._cast.sources, self._gap.history)
+
+    @property
+    def gap_layout(self) -> Layout | None:
+        """Signals that are compared; None before the first pair."""
+        history = self._gap.history
+        return history.layout if history is not None else None
 
     def signals(self) -> list[SignalChoice]:
         """What can be plotted now."""
@@ -274,7 +281,7 @@ class Session:
         """
         self._transport("loop", on=bool(on))
 
-    def _transport(self, operation: str, **args: object) -> None:
+    def _transport(self, operation: str, **args: Any) -> None:
         if self._choice.log is None:
             raise LinkError("the cell is no replay", hint="run cell.replay(log=...) first")
         self._cast.get("cell").link.request(operation, **args)

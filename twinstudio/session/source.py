@@ -21,7 +21,9 @@ POSE = ".pose"
 class Source:
     """Blocks arrive on the link's thread; everything else may be called from any thread.
 
-    A new layout starts a new history: columns must not change their meaning.
+    A new layout starts a new history: columns must not change their meaning. So
+    does a source that comes back with a clock that is behind, since its samples
+    would otherwise all be refused as late.
     """
 
     def __init__(
@@ -43,15 +45,21 @@ class Source:
         self.child = child
         self._joints = tuple(joints)
         self._budget = budget
+        self._on_description = on_description
         self._history: History | None = None
+        self._returned = False
         self._lock = threading.Lock()
         self._columns: list[int] | None = None
         self.link = Link(
             control,
             sinks=[self._take],
             on_event=lambda event: on_event(role, event),
-            on_description=lambda description: on_description(role, description),
+            on_description=self._described,
         )
+
+    def _described(self, description: Description) -> None:
+        self._returned = True
+        self._on_description(self.role, description)
 
     @property
     def history(self) -> History | None:
@@ -72,11 +80,17 @@ class Source:
 
     def _take(self, block: Block) -> None:
         with self._lock:
-            if self._history is None or self._history.layout != block.layout:
+            if self._history is None or self._must_start_anew(self._history, block):
                 self._history = History(block.layout, self._budget)
                 self._columns = _joint_columns(block.layout, self._joints)
             history = self._history
         history.append(block)
+
+    def _must_start_anew(self, history: History, block: Block) -> bool:
+        returned, self._returned = self._returned, False
+        span = history.span()
+        behind = returned and span is not None and bool(block.stamps[0] <= span[1])
+        return behind or history.layout != block.layout
 
     def view(self, note: str) -> SourceView:
         """How this source looks now."""
