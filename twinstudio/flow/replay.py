@@ -230,9 +230,11 @@ class Replay:
 
     def _anchor(self) -> None:
         """Count from here and now; call it before anything about time changes."""
-        if not self._paused and not self._done:
-            self._send_due()  # under the old reckoning, or their stamps could fall back
         now = time.monotonic_ns()
+        if not self._paused and not self._done:
+            # All of them up to this very instant: under the new reckoning a sample
+            # left behind could get a stamp before one that is out already.
+            self._send_due(now)
         self._position = min(self._now(now), self._timeline.duration)
         self._since = max(now, self._last + 1)
 
@@ -258,7 +260,7 @@ class Replay:
         """Send what is due; seconds until there is something to do again."""
         if self._paused or self._done:
             return _IDLE
-        self._send_due()
+        self._send_due(time.monotonic_ns())
         timeline = self._timeline
         if self._row < len(timeline):
             # Not before a batch is full; a slow log is sent sample by sample on time.
@@ -270,8 +272,7 @@ class Replay:
                 return 0.0
         return min(max(due - time.monotonic_ns(), 0) / 1e9, _IDLE)
 
-    def _send_due(self) -> None:
-        now = time.monotonic_ns()
+    def _send_due(self, now: int) -> None:
         end = int(np.searchsorted(self._timeline.due, self._now(now), side="right"))
         if end > self._row:
             self._send(end)
