@@ -5,6 +5,7 @@ import pytest
 import scipy.io
 
 from twinstudio.flow.align import pair
+from twinstudio.gap.metrics import floor_of_repeats
 from twinstudio.gap.table import delays, tabulate
 from twinstudio.gap.timing import Lag
 from twinstudio.model.block import Block
@@ -123,6 +124,20 @@ def test_that_emps_figures_are_as_computed_directly(emps):
     made = tabulate(pair(twin, cell))
     check(made.joints[0].position, reference - position, position)
     check(made.overall.position, reference - position, position)
+
+
+def test_that_the_floor_of_schunk_repeats_is_as_computed_directly():
+    runs = [
+        np.loadtxt(raw("schunk_tum", "Robot", f"measurement_{k}", "trajectory.csv"), delimiter=",")
+        for k in (1, 2, 3, 4)
+    ]
+    length = min(len(run) for run in runs)
+    runs = [run[:length, :6] for run in runs]
+    made = floor_of_repeats(runs)
+    for joint in range(6):
+        spread = np.var([run[:, joint] for run in runs], axis=0, ddof=1)
+        assert made[joint] == pytest.approx(np.sqrt(np.mean(spread)), rel=1e-6)
+        assert 1e-5 < made[joint] < 0.3
 
 
 def check(made, gap, cell) -> None:

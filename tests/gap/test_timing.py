@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twinstudio.flow.align import pair
 from twinstudio.gap.timing import (
     NoLag,
     correlations,
@@ -12,8 +13,10 @@ from twinstudio.gap.timing import (
     rate_of_change,
     uniform_grid,
 )
+from twinstudio.model.block import Block
 from twinstudio.model.errors import LayoutError
 from twinstudio.model.gaps import Lag
+from twinstudio.model.signals import Layout, joint_signals
 
 DT = 1e-3
 T = np.arange(10_000) * DT
@@ -165,3 +168,29 @@ def test_that_a_grid_ends_at_the_last_stamp():
 
 def test_that_rates_are_central_differences():
     np.testing.assert_allclose(rate_of_change(np.array([[0.0], [1.0], [4.0]]), 0.5), [[4.0]])
+
+
+class Ahead:
+    """A clock that is `offset` ns ahead of the local one."""
+
+    bound = 1e-4
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+
+    def to_local(self, stamps):
+        return stamps - self.offset
+
+
+@pytest.mark.parametrize(("noise", "allowed"), [(0.0, 1e-4), (1e-2, 5e-4)])
+def test_that_a_delay_is_recovered_across_clocks_that_differ(noise, allowed):
+    f, delay, offset = motion(11), 0.0137, 123_456_789_000
+    rng = np.random.default_rng(0)
+    layout = Layout(joint_signals(("j",), kinds=("joint.velocity",)))
+    local = 5 * 10**9 + np.arange(len(T)) * 1_000_000
+    late = f(T - delay) + noise * rng.normal(size=len(T))
+    cell = Block(layout, local + offset + 300_000, f(T + 3e-4)[:, None])
+    twin = Block(layout, local, late[:, None])
+    made = pair(twin, cell, cell_clock=Ahead(offset))
+    found = lag(made.cell[:, 0], made.twin[:, 0], DT)
+    assert abs(found.seconds - delay) < allowed

@@ -2,13 +2,13 @@
 
 Definition. Command x and response y are resampled linearly onto one uniform
 grid of step dt (`on_grid`); pauses of a stream longer than 0.1 s (and than five
-of its periods) are not bridged but left out. Positions are first turned into rates by central
-differences (`rate_of_change`), because the correlation of a slow position trace
-is so flat at its top that offsets and sag move it. For every integer lag k from
--1 to K + 1, r[k] is Pearson's correlation of x[i] with y[i + k] over all i for
-which both exist: means and norms are of the overlapping part, anew at each lag.
-With k the lag of the largest r, the delay is the abscissa of the parabola
-through the peak and its neighbours,
+of its periods) are not bridged but left out. Positions are first turned into
+rates by central differences (`rate_of_change`), because the correlation of a
+slow position trace is so flat at its top that offsets and sag move it. For
+every integer lag k from -1 to K + 1, r[k] is Pearson's correlation of x[i] with
+y[i + k] over all i for which both exist: means and norms are of the overlapping
+part, anew at each lag. With k the lag of the largest r, the delay is the
+abscissa of the parabola through the peak and its neighbours,
 
     (k + (r[k-1] - r[k+1]) / (2 (r[k-1] - 2 r[k] + r[k+1]))) dt.
 

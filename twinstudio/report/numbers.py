@@ -17,7 +17,7 @@ def shown(unit: str) -> tuple[str, float]:
 
 
 def number(value: float | None, *, digits: int = 3) -> str:
-    """`value` with `digits` significant digits; a dash when there is none."""
+    """`value` with `digits` significant digits, whole above that; a dash when there is none."""
     if value is None or not math.isfinite(value):
         return DASH
     if value == 0.0:
@@ -28,5 +28,6 @@ def number(value: float | None, *, digits: int = 3) -> str:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         text = f"{mantissa}e{int(exponent)}"
     else:
-        text = f"{rounded:.{max(0, digits - 1 - power)}f}"
+        places = digits - 1 - power
+        text = f"{rounded:.{places}f}" if places > 0 else f"{value:.0f}"
     return text.replace("-", "−")

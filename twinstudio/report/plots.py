@@ -20,7 +20,7 @@ from twinstudio.report.content import Panel, colour
 Floats = NDArray[np.float64]
 
 PIXELS = 860
-HEIGHT = 250
+HEIGHT = 260
 _DPI = 100
 # Stand-ins that become CSS colours, so that a plot follows light and dark.
 _CSS = {"#010203": "currentColor", "#010204": "var(--rule)", "#010205": "var(--gap)"}
@@ -33,13 +33,16 @@ def panel_svg(panel: Panel, *, prefix: str) -> str:
     Twin and cell in one axis, the gap in a strip beneath. Raises ReportError when
     a trace has times and values of different lengths.
     """
-    with mpl.rc_context({"svg.fonttype": "none", "font.size": 9.0, "svg.hashsalt": prefix}):
+    with (
+        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": prefix}),
+        mpl.rc_context({"font.size": 9.0, "text.parse_math": False}),
+    ):
         figure = Figure(figsize=(PIXELS / _DPI, HEIGHT / _DPI), dpi=_DPI, facecolor="none")
         FigureCanvasSVG(figure)  # takes the place of the figure's canvas; no pyplot
         strip = panel.gap is not None
         rows = figure.subplots(2 if strip else 1, 1, sharex=True, squeeze=False,
                                height_ratios=[3, 1] if strip else [1])  # fmt: skip
-        figure.subplots_adjust(left=0.085, right=0.992, top=0.93, bottom=0.155, hspace=0.13)
+        figure.subplots_adjust(left=0.085, right=0.992, top=0.93, bottom=0.155, hspace=0.24)
         _draw_traces(rows[0, 0], panel)
         if strip:
             _draw_gap(rows[1, 0], panel)

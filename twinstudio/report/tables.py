@@ -55,7 +55,7 @@ def timing_table(table: GapTable) -> Table | None:
         return None
     return Table(
         "Command to motion",
-        ("cell [ms]", "correlation", "twin [ms]", "correlation"),
+        ("cell\n[ms]", "correlation", "twin\n[ms]", "correlation"),
         tuple(
             Row(
                 "median" if j is table.overall else j.name,
@@ -96,7 +96,8 @@ def headlines(table: GapTable, layout: Layout) -> list[tuple[str, str]]:
 def health_table(health: dict[str, Health]) -> Table | None:
     """How the links did, a line a source."""
     heads = (
-        "state", "rate [Hz]", "latency p50 [ms]", "p99 [ms]", "clock offset [ms]", "± [ms]",
+        "state", "rate\n[Hz]", "latency\np50 [ms]", "latency\np99 [ms]", "clock\noffset [ms]",
+        "offset\n± [ms]",
         "received", "lost", "repeated", "reversed", "missing", "restarts",
     )  # fmt: skip
     rows = []
@@ -115,13 +116,13 @@ def _motion(table: GapTable, layout: Layout, kind: str) -> Table:
     units = [shown(unit)[0] for unit in signal.units]
     one = units[0] if len(set(units)) == 1 else ""
     floors = any(kind in joint.floor for joint in table.joints)
-    top = _largest(table.joints, kind)
+    top = _largest(table.joints, kind) if one else 0.0
     rows = [_row(j, kind, layout, top=top, one=one, floors=floors) for j in table.joints]
     if one:
         total = _row(table.overall, kind, layout, top=0.0, one=one, floors=floors)
         rows.append(Row("all joints", total.cells, total=True))
-    suffix = f" [{one}]" if one else ""
-    heads = [f"RMS{suffix}", f"max{suffix}", f"bias{suffix}", "relative [%]"]
+    suffix = f"\n[{one}]" if one else ""
+    heads = [f"RMS{suffix}", f"max{suffix}", f"bias{suffix}", "relative\n[%]"]
     if floors:
         heads.append(f"floor{suffix}")
     return Table(kind.capitalize(), tuple(heads), tuple(rows))
@@ -139,7 +140,9 @@ def _row(joint: JointGap, kind: str, layout: Layout, *, top: float, one: str, fl
         cells = [Cell(number(None), reason)] * 4
     else:
         share = figures.rmse / top if top > 0.0 else 0.0
-        size = [factor * v for v in (figures.rmse, figures.maximum, figures.bias)]
+        # A mean far below the last digit of what it is the mean of is round-off.
+        bias = figures.bias if abs(figures.bias) > 1e-12 * figures.maximum else 0.0
+        size = [factor * v for v in (figures.rmse, figures.maximum, bias)]
         cells = [
             Cell(number(size[0]) + tail, share=share),
             Cell(number(size[1]) + tail),
@@ -163,7 +166,7 @@ def _relative(relative: float | None) -> Cell:
 
 
 def _largest(joints: Sequence[JointGap], kind: str) -> float:
-    """The largest RMS, or 0 when joints differ in unit anyway; for the bars."""
+    """The largest RMS, the length of a full bar."""
     every = [getattr(joint, kind) for joint in joints]
     return max((figures.rmse for figures in every if figures), default=0.0)
 
