@@ -52,8 +52,8 @@ def test_that_the_report_speaks_to_people_and_programs(log: Path) -> None:
     report = import_log("csv", log, log.with_name("o.mcap"), mapping=log.with_name("map.toml"))
     text = report.as_text()
     assert "6 of 7 rows kept" in text
-    assert "1 rows dropped, not a number (rows 3)" in text
-    assert "1 stamps go back (kept)" in text
+    assert "1 row dropped, not a number (rows 3)" in text
+    assert "stamps that go back (kept): 1" in text
     plain = report.as_json()
     assert plain["dropped"] == {"not a number": 1}
     assert plain["tables"][0]["where"] == {"not a number": [3]}

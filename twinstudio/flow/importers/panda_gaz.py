@@ -25,7 +25,7 @@ KINDS = ("joint.position", "joint.velocity", "joint.effort")
 NOTES = (
     (
         "source 'command' is the commanded velocity at its own stamps, exactly as logged;"
-        " figures of command-to-motion are taken from it"
+        " take figures of command-to-motion from it"
     ),
     (
         "command.velocity in source 'cell' is the same command held (zero order) at the measured"

@@ -102,7 +102,7 @@ def _table_lines(table: TableReport) -> list[str]:
     for reason, count in table.dropped.items():
         rows = ", ".join(str(number) for number in table.where[reason])
         more = ", ..." if count > len(table.where[reason]) else ""
-        lines.append(f"{table.name}: {count} rows dropped, {reason} (rows {rows}{more})")
+        lines.append(f"{table.name}: {_count(count, 'row')} dropped, {reason} (rows {rows}{more})")
     return lines
 
 
@@ -119,17 +119,24 @@ def _problems(check: SourceCheck) -> list[str]:
     largest = f"the largest {check.largest_gap:.4g} s at {check.largest_gap_at:.4g} s"
     total = sum(check.nan.values())
     findings = (
-        (check.gaps, f"{check.gaps} gaps, {largest}"),
-        (check.duplicated, f"{check.duplicated} stamps equal the one before (kept)"),
-        (check.backward, f"{check.backward} stamps go back (kept)"),
-        (check.repeated, f"{check.repeated} samples repeat the one before in all numbers (kept)"),
-        (total, f"{total} readings missing in {len(check.nan)} columns: {_some(check.nan)}"),
+        (check.gaps, f"{_count(check.gaps, 'gap')}, {largest}"),
+        (check.duplicated, f"stamps equal to the one before (kept): {check.duplicated}"),
+        (check.backward, f"stamps that go back (kept): {check.backward}"),
+        (
+            check.repeated,
+            f"samples that repeat all numbers of the one before (kept): {check.repeated}",
+        ),
+        (total, f"readings missing: {total} in all; {_some(check.nan)}"),
         (check.empty, f"no reading at all: {_some(check.empty)}"),
         (check.constant, f"constant, maybe dead: {_some(check.constant)}"),
         (check.saturated, f"at their limit for a while: {_some(check.saturated)}"),
         (check.spikes, f"readings far off both neighbours (kept): {_some(check.spikes)}"),
     )
     return [text for found, text in findings if found]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _some(columns: dict[str, int] | tuple[str, ...], most: int = 4) -> str:
