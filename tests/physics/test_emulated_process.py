@@ -14,7 +14,9 @@ import pytest
 from twinstudio.flow.link import Link
 from twinstudio.model.block import Block
 from twinstudio.model.errors import LinkError
-from twinstudio.physics.cellfaults import NAMES
+from twinstudio.model.scene import load_scene
+from twinstudio.physics.cellfaults import NAMES, LossyEndpoint
+from twinstudio.physics.emulated import CellServer, emulated_cell
 
 PATIENCE = 30.0
 SERVE = "import sys; from twinstudio.physics.emulated import serve; serve(sys.argv[1], attached={})"
@@ -180,6 +182,45 @@ def test_that_operations_are_described(shared_link):
     assert set(offered) == {"status", "program", "speed", "temperature", "fault", "stop"}
     for name in NAMES:
         assert name in offered["fault"].args["name"]
+
+
+def stalling(seconds: float) -> Callable[[], bool]:
+    """Lets a server publish 20 blocks, and takes its time once after the tenth."""
+    calls = iter(range(21))
+
+    def over() -> bool:
+        k = next(calls)
+        if k == 10:
+            time.sleep(seconds)
+        return k == 20
+
+    return over
+
+
+@pytest.mark.parametrize(("stall", "left_out"), [(0.05, False), (0.4, True)])
+def test_that_a_stall_is_caught_up_or_else_reported(stall, left_out):
+    cell = emulated_cell(load_scene("emps_axis"), np.random.default_rng(0))
+    server = CellServer(cell, end=lambda: None)
+    sent: list[np.ndarray] = []
+    with LossyEndpoint(role="cell", name="axis", layout=cell.layout, rate=1000.0) as endpoint:
+        endpoint.publish = lambda stamps, _values: sent.append(stamps)
+        server.run(endpoint, until=stalling(stall))
+        link = Link(endpoint.control)
+        try:
+            until(lambda: link.description is not None, "hello")
+            events = link.request("events", since=0)
+        finally:
+            link.close()
+    status = server.status({})
+    gaps = np.diff(np.concatenate(sent))
+    assert len(gaps) == 99
+    if left_out:
+        assert status["left_out"] > 0.3
+        assert [event["code"] for event in events] == ["behind"]
+        assert gaps.max() == pytest.approx(1e6 + status["left_out"] * 1e9)
+    elif status["left_out"] == 0.0:  # or else the machine itself stalled
+        assert (gaps == 1_000_000).all()
+        assert events == []
 
 
 def test_that_it_ends_with_its_parent():

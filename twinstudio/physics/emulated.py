@@ -80,7 +80,8 @@ class CellServer:
                 spoilt = self._faults.spoil(block)
                 lose, self._faults.to_lose = self._faults.to_lose, 0
             late = _wait(int(block.stamps[-1]))
-            self._late.append(late)
+            with self._lock:
+                self._late.append(late)
             endpoint.lose += lose
             if spoilt is not None:
                 endpoint.publish(*spoilt)
@@ -107,16 +108,13 @@ class CellServer:
         only(args)
         with self._lock:
             cell, player = self._cell, self._cell.player
-            late = np.array(self._late, dtype=np.float64) / 1e9
-            p50, p99 = np.percentile(late, (50.0, 99.0)) if len(late) else (None, None)
-            return {
+            late = list(self._late)
+            told = {
                 "running": player.running,
                 "speed": player.factor,
                 "rate": player.rate,
                 "program_time": player.time,
                 "real_time": self._real_time(),
-                "lateness_p50": _plain(p50),
-                "lateness_p99": _plain(p99),
                 "left_out": self._left_out / 1e9,
                 "ambient": cell.heat.ambient,
                 "case_temperature": cell.heat.case.tolist(),
@@ -124,6 +122,8 @@ class CellServer:
                 "payload": cell.plant.payload.mass,
                 "faults": sorted(self._faults.active),
             }
+        # The cell must not wait for statistics.
+        return told | {"lateness_p50": _late(late, 50.0), "lateness_p99": _late(late, 99.0)}
 
     def program(self, args: dict[str, Any]) -> None:
         """run: whether the cell moves."""
@@ -194,5 +194,6 @@ def _wait(due: int) -> int:
     return -left
 
 
-def _plain(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _late(nanoseconds: list[int], percent: float) -> float | None:
+    """A percentile in s, None of nothing."""
+    return float(np.percentile(nanoseconds, percent)) / 1e9 if nanoseconds else None
