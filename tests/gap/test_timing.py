@@ -130,6 +130,12 @@ def test_that_too_few_readings_are_refused():
     assert lag(motion(1)(T), gone, DT) == NoLag("the response has only 0 readings")
 
 
+def test_that_samples_far_apart_tell_no_delay():
+    f = motion(2, 0.1)
+    slow = np.arange(200.0)
+    assert lag(f(slow), f(slow), 1.0) == NoLag("samples 1 s apart tell no delay this short")
+
+
 def test_that_columns_are_independent():
     f, g = motion(8), motion(9)
     command = np.column_stack([f(T), np.zeros(len(T)), g(T)])

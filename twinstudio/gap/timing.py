@@ -85,13 +85,15 @@ def lags(
         or _unfit(responses[:, c], "response", rates=rates)
         for c in range(commands.shape[1])
     ]
+    last = min(round(max_lag / dt), len(commands) // 3)
+    if last < 2:
+        reasons = [r or f"samples {dt:.3g} s apart tell no delay this short" for r in reasons]
     good = [c for c, reason in enumerate(reasons) if not reason]
     found: dict[int, Lag | NoLag] = {}
     if good:
         x, y = commands[:, good], responses[:, good]
         if rates:
             x, y = rate_of_change(x, dt), rate_of_change(y, dt)
-        last = min(round(max_lag / dt), len(x) // 3)
         r = correlations(x, y, last + 1)
         found = {c: _peak(r[:, k], dt, signal) for k, c in enumerate(good)}
     return [found.get(c) or NoLag(reason) for c, reason in enumerate(reasons)]

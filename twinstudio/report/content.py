@@ -28,6 +28,7 @@ def colour(name: str, order: int) -> str:
 class Panel:
     """One plot. Times float64[n] in s, values float64[n] in `unit`, NaN: no reading.
 
+    unit: SI; angles are drawn in degrees and lengths in millimetres.
     traces: name -> (time, values); ``twin`` and ``cell`` have colours of their own.
     gap: twin minus cell, drawn in a strip beneath; None leaves the strip out.
     """

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from twinstudio.model.errors import ReportError
 from twinstudio.report.content import Panel, colour
+from twinstudio.report.numbers import shown
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +74,7 @@ def _draw_traces(axes: Axes, panel: Panel) -> None:
         # The cell is the broad line underneath: not told by colour alone.
         width, order = (2.2, 1) if name == "cell" else (1.0, 2)
         axes.plot(x, y, color=colour(name, k), linewidth=width, zorder=order)
-    _dress(axes, panel.unit)
+    _dress(axes, shown(panel.unit)[0])
 
 
 def _draw_gap(axes: Axes, panel: Panel) -> None:
@@ -90,7 +91,8 @@ def _checked(panel: Panel, name: str, time: Floats, values: Floats) -> tuple[Flo
             f"trace '{name}' of '{panel.title}' has {list(time.shape)} times"
             f" and {list(values.shape)} values"
         )
-    return decimated(time, values, PIXELS)
+    x, y = decimated(time, values, PIXELS)
+    return x, shown(panel.unit)[1] * y
 
 
 def _dress(axes: Axes, label: str, *, most: int = 5) -> None:
