@@ -228,3 +228,21 @@ def test_that_an_untouched_writer_leaves_a_file_that_opens(tmp_path: Path) -> No
     writer.close()
     assert read_recording(copy).sources == {}
     assert "cell" in read_recording(path).sources
+
+
+def test_that_a_checkpoint_torn_in_the_middle_costs_what_it_was_to_add(tmp_path: Path) -> None:
+    path, torn = tmp_path / "a.mcap", tmp_path / "torn.mcap"
+    states = []
+    with announced(path, "cell") as writer:
+        for k in range(3):
+            writer.write("cell", block(count=100, first=100 * k, start=10**8 * k))
+            writer.checkpoint()
+            states.append(path.read_bytes())
+    whole = read_recording(path).sources["cell"].block
+    before, after = states[-2:]
+    start = next(k for k, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
+    for size in range(start, len(after), 499):
+        torn.write_bytes(after[:size] + before[size:])
+        told = read_recording(torn).sources["cell"].block
+        assert len(told) in (200, 300)
+        assert same_bits(told.values, whole.values[: len(told)])
