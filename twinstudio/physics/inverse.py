@@ -24,7 +24,7 @@ class InverseDynamics:
     """
 
     def __init__(self, scene: Scene) -> None:
-        self._world = World(msgspec.structs.replace(scene, objects=()))
+        self._world = World(msgspec.structs.replace(scene, objects=()), shapes=False)
         client, robot = self._world.client, self._world.robot
         for link in range(-1, client.getNumJoints(robot)):
             mass, _, inertia = client.getDynamicsInfo(robot, link)[:3]

@@ -20,7 +20,6 @@ import msgspec
 import numpy as np
 import pybullet
 from numpy.typing import NDArray
-from pybullet_utils.bullet_client import BulletClient  # type: ignore[import-untyped]
 
 from twinstudio.model.errors import PhysicsError, SceneError
 from twinstudio.model.geometry import ROBOT, SceneGeometry
@@ -34,6 +33,24 @@ CommandKind = Literal["position", "velocity", "effort"]
 Pose = tuple[float, ...]
 Floats = NDArray[np.float64]
 _RAY_EPSILON = 1e-9
+
+
+class Client:
+    """One simulation without a window: every function of PyBullet, bound to it."""
+
+    def __init__(self) -> None:
+        self.id: int = pybullet.connect(pybullet.DIRECT)
+        if self.id < 0:
+            raise PhysicsError("PyBullet has no room for another simulation in this process")
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(getattr(pybullet, name), physicsClientId=self.id)
+
+    def close(self) -> None:
+        """Let go of the simulation; may be called again."""
+        if self.id >= 0:
+            pybullet.disconnect(self.id)
+            self.id = -1
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +78,15 @@ class World:
     cannot load a model.
     """
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, *, shapes: bool = True) -> None:
+        """`shapes`: False leaves out what only touching and seeing need."""
         self.scene = scene
+        self._flags = pybullet.URDF_USE_INERTIA_FROM_FILE
+        if not shapes:
+            self._flags |= pybullet.URDF_IGNORE_VISUAL_SHAPES
+            self._flags |= pybullet.URDF_IGNORE_COLLISION_SHAPES
         self.notes: tuple[str, ...] = ()
-        self.client: Any = BulletClient(pybullet.DIRECT)
+        self.client: Any = Client()
         try:
             self._build()
         except BaseException:
@@ -103,8 +125,7 @@ class World:
 
     def close(self) -> None:
         """Let go of the PyBullet client; the world is of no use afterwards."""
-        if self.client.isConnected():
-            self.client.disconnect()
+        self.client.close()
 
     def tree(self) -> KinematicTree:
         """Links and joints of the robot, for `twinstudio.model.kinematics`."""
@@ -207,7 +228,7 @@ class World:
             "velocity": pybullet.VELOCITY_CONTROL,
             "effort": pybullet.TORQUE_CONTROL,
         }
-        fixed: dict[str, Any] = {"physicsClientId": self.client._client}  # noqa: SLF001
+        fixed: dict[str, Any] = {"physicsClientId": self.client.id}
         if kind != "effort":
             fixed["forces"] = self.max_effort
             fixed["velocityGains"] = [twin.velocity_gain] * count
@@ -232,12 +253,12 @@ class World:
             pybullet.getJointStates,
             self.robot,
             self.indices,
-            physicsClientId=self.client._client,  # noqa: SLF001
+            physicsClientId=self.client.id,
         )
 
     def stepper(self) -> Callable[[], None]:
         """A function that does what `step` does, fast."""
-        return partial(pybullet.stepSimulation, self.client._client)  # noqa: SLF001
+        return partial(pybullet.stepSimulation, self.client.id)
 
     def step(self) -> None:
         """Advance by one step of the scene."""
@@ -317,8 +338,8 @@ class World:
             try:
                 if kind == "urdf":
                     place = (at.position, quaternion_of_rpy(at.rpy))
-                    flags = pybullet.URDF_USE_INERTIA_FROM_FILE
-                    return (client.loadURDF(str(copy), *place, useFixedBase=fixed, flags=flags),)
+                    kept = {"useFixedBase": fixed, "flags": self._flags}
+                    return (client.loadURDF(str(copy), *place, **kept),)
                 load = client.loadSDF if kind == "sdf" else client.loadMJCF
                 bodies = tuple(load(str(copy)))
             except pybullet.error as error:
