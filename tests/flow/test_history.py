@@ -239,6 +239,17 @@ def test_that_at_gives_the_sample_at_or_before_an_instant():
     assert made.at(EPOCH + 10**15)[0] == 2.0
 
 
+def test_that_an_instant_whose_samples_are_gone_is_known_roughly():
+    made = history(1, 400_000)
+    for start in range(0, 400_000, 1000):
+        stamps = (start + np.arange(1000)) * MS
+        made.append(block(stamps, np.arange(start, start + 1000.0), of=made.layout))
+    assert made.at(100_000 * MS) is None
+    assert made.middle(100_000 * MS)[0] == pytest.approx(100_000.0, abs=8192)
+    assert made.middle(399_998 * MS)[0] == pytest.approx(399_998.0, abs=2)
+    assert made.middle(500_000 * MS) is None
+
+
 def test_that_an_empty_history_says_so():
     made = history()
     assert made.latest() is None

@@ -147,6 +147,23 @@ class History:
             count = self._raw.count_below(stamp, inclusive=True)
             return self._raw.row(count - 1) if count else None
 
+    def middle(self, stamp: int) -> Floats | None:
+        """Halfway between the extremes of the finest bin at `stamp`, float64[width].
+
+        For drawing an instant whose raw samples are gone; `at` gives those. None
+        when nothing is known of that instant.
+        """
+        every = np.arange(self.layout.width)
+        with self._lock:
+            for k in range(len(self._pyramid.levels)):
+                if not self._pyramid.reaches(k, stamp):
+                    continue
+                bins = self._pyramid.read(k, every, stamp, stamp)
+                if len(bins):
+                    both = bins.extremes[-1].reshape(2, -1)
+                    return np.asarray(0.5 * (both[0] - both[1]))
+        return None
+
     def envelope(
         self,
         columns: Sequence[int],

@@ -48,11 +48,13 @@ def merged(bins: Bins) -> Bins:
         return bins
     if index[0] == index[-1]:
         return Bins(index[:1], bins.received[-1:], np.fmin.reduce(bins.extremes, 0)[None])
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(index)) + 1])
+    change = np.ones(len(index) + 1, np.bool_)
+    np.not_equal(index[1:], index[:-1], out=change[1:-1])
+    starts = change[:-1].nonzero()[0]
     if len(starts) == len(index):
         return bins
-    ends = np.concatenate([starts[1:], [len(index)]]) - 1
-    return Bins(index[starts], bins.received[ends], np.fmin.reduceat(bins.extremes, starts, 0))
+    last = change[1:].nonzero()[0]
+    return Bins(index[starts], bins.received[last], np.fmin.reduceat(bins.extremes, starts, 0))
 
 
 def joined(parts: list[Bins]) -> Bins:
