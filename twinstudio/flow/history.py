@@ -151,10 +151,12 @@ class History:
         """Halfway between the extremes of the finest bin at `stamp`, float64[width].
 
         For drawing an instant whose raw samples are gone; `at` gives those. None
-        when nothing is known of that instant.
+        before the first and after the newest sample.
         """
         every = np.arange(self.layout.width)
         with self._lock:
+            if self._first is None or not self._first <= stamp <= self._raw.key(-1):
+                return None
             for k in range(len(self._pyramid.levels)):
                 if not self._pyramid.reaches(k, stamp):
                     continue
