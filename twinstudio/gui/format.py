@@ -3,7 +3,7 @@
 import math
 
 NOTHING = "–"
-_SPACE = " "  # no-break: a number stays with its unit
+_SPACE = "\u00a0"  # no-break: a number stays with its unit, and in one piece
 _SHOWN = {
     "m": ("mm", 1e3),
     "m/s": ("mm/s", 1e3),
@@ -50,11 +50,16 @@ def milliseconds(seconds: float | None, *, sign: bool = False) -> str:
 
 
 def plus_minus(value: float, bound: float, factor: float, unit: str) -> str:
-    """``+1.20 ±0.10 ms`` of `value` and `bound` times `factor`."""
+    """``+1.2 ±0.1 ms``: as many decimals as the bound, times `factor`, is good for."""
     if not math.isfinite(value):
         return NOTHING
-    edge = f" ±{number(bound * factor, 2)}" if math.isfinite(bound) else " ±?"
-    return f"{number(value * factor, sign=True)}{edge}{_SPACE}{unit}"
+    value, bound = value * factor, bound * factor
+    if not (math.isfinite(bound) and bound > 0):
+        return f"{number(value, sign=True)} ±?{_SPACE}{unit}"
+    decimals = min(max(-math.floor(math.log10(bound) + 1e-9), 0), 6)
+    edge = math.ceil(bound * 10**decimals - 1e-9) / 10**decimals
+    text = f"{value:+,.{decimals}f} ±{edge:,.{decimals}f}{_SPACE}{unit}"
+    return text.replace(",", _SPACE).replace("-", "−")
 
 
 def clock(seconds: float) -> str:
@@ -79,7 +84,7 @@ def size(count: float) -> str:
 
 def count(value: int) -> str:
     """A count with thin gaps between thousands."""
-    return f"{value:,}".replace(",", " ")
+    return f"{value:,}".replace(",", _SPACE)
 
 
 def _plain(value: float, digits: int) -> str:
@@ -92,5 +97,5 @@ def _plain(value: float, digits: int) -> str:
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(digits - 1 - math.floor(math.log10(rounded)), 0)
     if decimals == 0:
-        return f"{value:,.0f}".replace(",", " ")
+        return f"{value:,.0f}".replace(",", _SPACE)
     return f"{rounded:.{decimals}f}"

@@ -72,8 +72,11 @@ def chosen(app: QApplication, choice: str = "system") -> Theme:
 
 def apply(app: QApplication, theme: Theme) -> None:
     """Colour every widget of `app`."""
-    app.setPalette(_palette(theme))
-    app.setStyleSheet(_sheet(theme))
+    sheet = _sheet(theme)
+    # Qt walks every widget for a new sheet, 0.1 s in a full window: not without need.
+    if app.styleSheet() != sheet:
+        app.setPalette(_palette(theme))
+        app.setStyleSheet(sheet)
 
 
 def number_font(base: QFont) -> QFont:

@@ -70,7 +70,6 @@ class Window(QMainWindow):
         self.setStatusBar(self.status)
         self._make_popovers()
         self._wire()
-        self.restyle()
         self._restore()
 
     def _make_docks(self, theme: look.Theme) -> None:
@@ -110,6 +109,9 @@ class Window(QMainWindow):
         self.selection.activated.connect(self.plots.bar.only)
         self.status.log_wanted.connect(self._show_log)
         self.toolbar.theme.triggered.connect(lambda _on: self._flip_theme())
+        for part in (self.plots, self.gaps, self.sources):
+            part.empty.offer("Connect to a cell…", self.ask_endpoint)
+        self.viewer.empty.offer("Restart twin", lambda: runner.run("twin.restart"))
         self.viewer.failed.connect(lambda text: self.bridge.notices.say("warning", "window", text))
         self._app.styleHints().colorSchemeChanged.connect(self._scheme_changed)
         for view in self.findChildren(QAbstractItemView):

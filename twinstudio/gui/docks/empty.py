@@ -9,17 +9,17 @@ from twinstudio.gui.theme import GRID
 
 
 class Empty(QWidget):
-    """A title, a sentence, and at most one button."""
+    """A title, a sentence, and the button that `offer` gives it."""
 
-    def __init__(
-        self, title: str, text: str, button: str = "", action: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, title: str, text: str) -> None:
         super().__init__()
         self.title = QLabel(title)
         self.title.setProperty("role", "title")
         self.text = QLabel(text)
         self.text.setProperty("role", "faint")
         self.text.setWordWrap(True)
+        self.button = QPushButton()
+        self.button.hide()
         box = QVBoxLayout(self)
         box.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
         box.setSpacing(GRID)
@@ -27,8 +27,11 @@ class Empty(QWidget):
         for label in (self.title, self.text):
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
             box.addWidget(label)
-        if button and action is not None:
-            self.button = QPushButton(button)
-            self.button.clicked.connect(lambda _checked: action())
-            box.addWidget(self.button, alignment=Qt.AlignmentFlag.AlignCenter)
+        box.addWidget(self.button, alignment=Qt.AlignmentFlag.AlignCenter)
         box.addStretch()
+
+    def offer(self, text: str, action: Callable[[], object]) -> None:
+        """Show a button that does what fills the panel."""
+        self.button.setText(text)
+        self.button.clicked.connect(lambda _checked: action())
+        self.button.show()

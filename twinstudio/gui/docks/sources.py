@@ -48,7 +48,7 @@ STATES = {
     "silent": "silent",
     "incompatible": "does not fit",
     "closed": "closed",
-    "dead": "process ended",
+    "dead": "ended",
 }
 
 
@@ -93,6 +93,7 @@ class SourcesDock(QWidget):
         self._counts = QLabel()
         self._counts.setProperty("role", "faint")
         self._counts.setWordWrap(True)
+        self._counts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._counts.setAccessibleName("Counts that are zero")
         self._grid = QGridLayout()
         self._grid.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
@@ -124,8 +125,8 @@ class SourcesDock(QWidget):
             head = self._label(role, "title", 0, k)
             head.setProperty("role", "title")
             self._label(role, "state", 1, k)
-        self._label("", "words", 2, 0, across=3).setWordWrap(True)
-        for row, (name, title, tip) in enumerate((*FIGURES, *COUNTS), start=3):
+        self._label("", "words", 3, 0, across=3).setWordWrap(True)
+        for row, (name, title, tip) in enumerate((*FIGURES, *COUNTS), start=4):
             caption = QLabel(title)
             caption.setProperty("role", "faint")
             caption.setToolTip(tip)
@@ -137,13 +138,16 @@ class SourcesDock(QWidget):
                 label.setAlignment(Qt.AlignmentFlag.AlignRight)
                 label.setAccessibleName(f"{title} of the {role}")
         self._grid.addWidget(self._counts, 98, 0, 1, 3)
+        self.restart: dict[str, QToolButton] = {}
         for k, role in enumerate(ROLES, start=1):
             button = QToolButton()
             button.setText("Restart")
             button.setToolTip(f"Restart the {role} ({role}.restart)")
             button.setAccessibleName(f"Restart the {role}")
             button.clicked.connect(self._restarter(role))
-            self._grid.addWidget(button, 99, k, Qt.AlignmentFlag.AlignRight)
+            button.hide()
+            self.restart[role] = button
+            self._grid.addWidget(button, 2, k)
 
     def _label(self, role: str, name: str, row: int, column: int, across: int = 1) -> QLabel:
         label = QLabel()
@@ -168,7 +172,9 @@ class SourcesDock(QWidget):
         for role in ROLES:
             source = frame.snapshot.source(role)
             self._show_source(role, source)
-            if source is not None and _worth_saying(source):
+            trouble = source is not None and _worth_saying(source)
+            self.restart[role].setVisible(trouble)
+            if source is not None and trouble:
                 words.append(f"{role}: {source.note or source.health.text}")
         self._show_counts(sources)
         label = self.labels["", "words"]

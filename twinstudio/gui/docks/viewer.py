@@ -65,9 +65,9 @@ class ViewerDock(QWidget):
         self.fit.clicked.connect(lambda _on: self.fit_scene())
         self.when = QLabel()
         self.when.setProperty("role", "warning")
-        self.waiting = Empty("The twin is starting", "Its model appears as soon as it is loaded.")
+        self.empty = Empty("The twin is starting", "Its model appears as soon as it is loaded.")
         self.pages = QStackedWidget()
-        self.pages.addWidget(self.waiting)
+        self.pages.addWidget(self.empty)
         row = QHBoxLayout()
         row.setContentsMargins(GRID, GRID // 2, GRID, 0)
         row.setSpacing(GRID)
@@ -138,8 +138,8 @@ class ViewerDock(QWidget):
         self.scene.set_ghost_visible(self.ghost.isChecked())
 
     def _complain(self, reason: str) -> None:
-        self.waiting.title.setText("No 3D view here")
-        self.waiting.text.setText(f"{reason}; everything else works.")
+        self.empty.title.setText("No 3D view here")
+        self.empty.text.setText(f"{reason}; everything else works.")
         self.failed.emit(reason)
 
     def _take(self, geometry: SceneGeometry) -> None:

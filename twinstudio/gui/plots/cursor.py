@@ -141,13 +141,17 @@ class Readout(QWidget):
         super().__init__(parent)
         self._spans = QLabel()
         self._spans.setAccessibleName("Cursor times")
-        self.table = QTableWidget(0, 4)
-        self.table.setHorizontalHeaderLabels(["Curve", "A", "B", "B − A"])
+        self.table = QTableWidget(0, 5)
+        self.table.setHorizontalHeaderLabels(["Curve", "A", "B", "B − A", ""])
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.table.setAccessibleName("Values at the cursors")
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(20)
-        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        head = self.table.horizontalHeader()
+        head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for column, width in enumerate((62, 62, 66, 46), start=1):
+            head.resizeSection(column, width)
         self.table.setFont(number_font(self.font()))
         self.table.setShowGrid(False)
         box = QVBoxLayout(self)
@@ -155,7 +159,7 @@ class Readout(QWidget):
         box.setSpacing(GRID // 2)
         box.addWidget(self._spans)
         box.addWidget(self.table)
-        self.setMinimumWidth(260)
+        self.setMinimumWidth(372)
 
     def show_readings(self, cursors: Cursors, readings: list[Reading], *, degrees: bool) -> None:
         """Fill in figures; rows are kept while the curves stay the same."""
@@ -171,7 +175,8 @@ class Readout(QWidget):
             unit, factor = fmt.shown(reading.unit, degrees=degrees, small=small)
             self._set(row, 0, f"{reading.label} {reading.source}", left=True)
             for column, value in enumerate((reading.a, reading.b, reading.delta), start=1):
-                self._set(row, column, fmt.figure(value * factor, unit))
+                self._set(row, column, fmt.number(value * factor))
+            self._set(row, 4, unit, left=True)
 
     def _set(self, row: int, column: int, text: str, *, left: bool = False) -> None:
         item = self.table.item(row, column)

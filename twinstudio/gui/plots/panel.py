@@ -25,7 +25,7 @@ AXIS_WIDTH = 44
 MINIMUM_HEIGHT = 100
 _SMALL = 8
 # Least distance of ticks [px]: along the time axis, along a value axis.
-_APART = (56.0, 15.0)
+_APART = (44.0, 13.0)
 
 
 class NumberAxis(pg.AxisItem):

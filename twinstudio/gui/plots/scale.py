@@ -19,7 +19,8 @@ def round_step(least: float) -> float:
 class Scale:
     """A value range that grows at once and shrinks late, so axes hold still.
 
-    symmetric: zero stays in the middle, and the range ends at round numbers. smallest: least height of the range.
+    symmetric: zero stays in the middle, and the range ends at round numbers.
+    smallest: least height of the range.
     """
 
     symmetric: bool = False
@@ -46,7 +47,7 @@ class Scale:
         height = max((high - low) * (1 + 2 * _MARGIN), self.smallest)
         middle = (low + high) / 2
         if self.symmetric:
-            height = 2 * round_step(height / 2)
+            height = 2 * round_step(max(high, self.smallest / 2))
         wanted = (middle - height / 2, middle + height / 2)
         changed = self.fresh or wanted != (self.low, self.high)
         self.low, self.high = wanted
