@@ -1,6 +1,7 @@
 """The publishing side: an endpoint that streams telemetry and answers requests."""
 
 import logging
+import math
 import secrets
 import threading
 import time
@@ -74,6 +75,9 @@ class Endpoint:
         operations: Mapping[str, Handler] | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
+        _used(layout)
+        if not (math.isfinite(rate) and rate >= 0):
+            raise LinkError(f"a rate of {rate} Hz", hint="give samples per second, 0 if irregular")
         self.instance = secrets.token_hex(8)
         self._handlers = _checked(operations or {})
         self._clock = clock
@@ -93,7 +97,7 @@ class Endpoint:
             software=f"Twinstudio {__version__}",
             telemetry=_port(self._pub),
             revision=1,
-            layout=_used(layout),
+            layout=layout,
             rate=rate,
             scene=scene,
             operations=tuple(handler.operation for handler in self._handlers.values()),
