@@ -221,6 +221,24 @@ def test_that_publishing_never_blocks_on_a_subscriber_that_does_not_read(listene
         assert seen == sorted(seen)
 
 
+def test_that_images_go_out_numbered_by_camera(listener):
+    with make() as endpoint:
+        listen(listener, endpoint)
+        pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+        for camera in ("left", "right", "left"):
+            endpoint.image(camera, 5, pixels)
+        seen = []
+        for _ in range(3):
+            topic, header, payload = listener.recv_multipart()
+            header = msgpack.unpackb(header)
+            assert (topic, payload, header["stamp"]) == (b"image", pixels.tobytes(), 5)
+            assert (header["height"], header["width"]) == (2, 4)
+            seen.append((header["camera"], header["seq"]))
+        assert seen == [("left", 0), ("right", 0), ("left", 1)]
+        with pytest.raises(ProtocolError, match="uint8"):
+            endpoint.image("left", 5, pixels[:, :, 0])
+
+
 def test_that_events_are_kept_for_those_who_missed_them(monkeypatch):
     monkeypatch.setattr(serve, "KEPT_EVENTS", 300)
     with make() as endpoint:

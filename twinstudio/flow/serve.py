@@ -16,10 +16,20 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 import zmq
+from numpy.typing import NDArray
 
 from twinstudio import __version__
 from twinstudio.flow import protocol
-from twinstudio.flow.protocol import Description, Event, Level, Operation, Pong, Reply, Request
+from twinstudio.flow.protocol import (
+    Description,
+    Event,
+    ImageHeader,
+    Level,
+    Operation,
+    Pong,
+    Reply,
+    Request,
+)
 from twinstudio.flow.security import ZAP, Security, answer_zap
 from twinstudio.model.block import Block, Stamps, Values
 from twinstudio.model.errors import LinkError, ProtocolError, TwinstudioError
@@ -85,6 +95,7 @@ class Endpoint:
         self._next = 0
         self._events: deque[Event] = deque(maxlen=KEPT_EVENTS)
         self._event_seq = 0
+        self._images: dict[str, int] = {}
         self._garbage = 0
         self._closed = False
         self._open(host, control_port, telemetry_port, security or Security())
@@ -195,6 +206,30 @@ class Endpoint:
             self._event_seq += 1
             self._send([protocol.EVENT, encoded])
         return event
+
+    def image(self, camera: str, stamp: int, pixels: NDArray[np.uint8]) -> None:
+        """Send a camera image, uint8[height, width, 3], taken at `stamp` ns; may be lost.
+
+        Raises ProtocolError for another shape, or one that is too big.
+        """
+        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
+            raise ProtocolError(f"an image is uint8[h, w, 3], not {pixels.dtype}{pixels.shape}")
+        if pixels.nbytes > protocol.MAX_FRAME:
+            raise ProtocolError(f"an image of {pixels.nbytes} bytes; limit {protocol.MAX_FRAME}")
+        with self._lock:
+            self._must_be_open()
+            seq = self._images.get(camera, 0)
+            header = ImageHeader(
+                v=protocol.VERSION,
+                instance=self.instance,
+                seq=seq,
+                stamp=stamp,
+                camera=camera,
+                width=pixels.shape[1],
+                height=pixels.shape[0],
+            )
+            self._send([protocol.IMAGE, _encoded(header, protocol.MAX_HEADER), pixels.tobytes()])
+            self._images[camera] = seq + 1
 
     def relayout(self, layout: Layout) -> None:
         """Publish columns of another layout from now on; numbering goes on."""
