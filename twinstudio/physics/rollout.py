@@ -128,6 +128,8 @@ class _Run:
         positions, velocities = self.position.tolist(), velocity.tolist()
         commands = self.command.tolist() if self.command is not None else None
         taken = []
+        # A row may stand for many steps here: objects are read at each.
+        self.stepper = Stepper(self.world, self.view.kind, objects_every=1)
         with InverseDynamics(self.world.scene) as inverse:
             for k, stamp in enumerate(self.cell.stamps.tolist()):
                 state = (positions[k], velocities[k])

@@ -22,6 +22,7 @@ Form = Literal["box", "sphere", "cylinder", "capsule", "plane", "mesh"]
 Color = tuple[float, float, float, float]
 TRIANGLES = 55_000
 _UNTOUCHED = 400
+_IMAGES = {".png", ".jpg", ".jpeg", ".tga", ".bmp", ".tif", ".tiff"}
 _PLANE = 10.0
 
 
@@ -70,8 +71,11 @@ def drawable(visuals: list[Visual], triangles: int = TRIANGLES) -> Drawing:
     notes: list[str] = []
     parts = [(visual, part) for visual in visuals for part in _parts(visual, cache, notes)]
     ratio = _ratio([len(part.faces) for _, part in parts], triangles)
-    meshes = tuple(_mesh(visual, part, ratio) for visual, part in parts if len(part.faces))
-    return Drawing(meshes, tuple(notes))
+    pieces: dict[tuple[str, str, Color], list[_Part]] = {}
+    for visual, part in parts:
+        key = (visual.body, visual.link, part.color)
+        pieces.setdefault(key, []).append(_placed(visual, part, ratio))
+    return Drawing(tuple(_mesh(*key, found) for key, found in pieces.items()), tuple(notes))
 
 
 def _ratio(counts: list[int], budget: int) -> float:
@@ -83,15 +87,23 @@ def _ratio(counts: list[int], budget: int) -> float:
     return max(0.02, (budget - small) / large)
 
 
-def _mesh(visual: Visual, part: _Part, ratio: float) -> Mesh:
+def _placed(visual: Visual, part: _Part, ratio: float) -> _Part:
+    """The part reduced to `ratio` of its triangles, in the frame of its link."""
     vertices, faces = part.vertices, part.faces
     if ratio < 1.0 and len(faces) > _UNTOUCHED:
         vertices, faces = fast_simplification.simplify(
             vertices.astype(np.float32), faces.astype(np.int32), target_reduction=1.0 - ratio
         )
     frame = matrix(np.asarray(visual.pose) / _norms(visual.pose))
-    placed = vertices @ frame[:3, :3].T + frame[:3, 3]
-    return Mesh.of(visual.body, visual.link, part.color, placed, faces)
+    return _Part(vertices @ frame[:3, :3].T + frame[:3, 3], faces, part.color)
+
+
+def _mesh(body: str, link: str, color: Color, parts: list[_Part]) -> Mesh:
+    """All that one link has of one colour: the fewer meshes, the faster they draw."""
+    starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
+    faces = [part.faces + start for part, start in zip(parts, starts[:-1], strict=True)]
+    vertices = np.vstack([part.vertices for part in parts])
+    return Mesh.of(body, link, color, vertices, np.vstack(faces))
 
 
 def _norms(pose: tuple[float, ...]) -> NDArray[np.float64]:
@@ -123,8 +135,18 @@ def _read(visual: Visual, notes: list[str]) -> list[_Part]:
         raise PhysicsError(f"mesh cannot be read: {error}", where=visual.file) from error
 
 
+class _WithoutImages(trimesh.resolvers.FilePathResolver):  # type: ignore[misc]
+    """Finds what a mesh refers to, but textures, which take long and are not drawn."""
+
+    def get(self, name: str) -> Any:
+        if Path(name).suffix.lower() in _IMAGES:
+            raise FileNotFoundError(name)
+        return super().get(name)
+
+
 def _load(file: str) -> list[_Part]:
-    scene = trimesh.load_scene(Path(file), process=False)
+    resolver = _WithoutImages(file)
+    scene = trimesh.load_scene(Path(file), process=False, resolver=resolver)
     parts = [
         _part(geometry, _material(geometry))
         for geometry in scene.dump()

@@ -18,7 +18,7 @@ from twinstudio.model.signals import Layout, joint_signals, pose_signal
 from twinstudio.physics.world import CommandKind, World
 
 OBJECTS_EVERY = 10
-"""Steps between two readings of the object poses; in between the last one holds."""
+"""Steps between two readings of the object poses; in between, the last one holds."""
 MEASURED = ("joint.position", "joint.velocity", "joint.effort")
 Row = Sequence[float]
 
@@ -36,11 +36,14 @@ class Stepper:
 
     A row is the world at its stamp, before the step: joint position and velocity,
     the effort of the drives over the step that ended there, and the command whose
-    hold begins there. Object poses are read every `OBJECTS_EVERY` steps.
+    hold begins there. Object poses are read every `objects_every` steps.
     """
 
-    def __init__(self, world: World, command: CommandKind | None) -> None:
+    def __init__(
+        self, world: World, command: CommandKind | None, *, objects_every: int = OBJECTS_EVERY
+    ) -> None:
         self.world = world
+        self._objects_every = objects_every
         self.command = command
         self.layout = twin_layout(world, command)
         self._kinematics = Kinematics(world.tree())
@@ -79,7 +82,7 @@ class Stepper:
         self._velocity.extend(velocity)
         self._efforts.extend(self._effort or effort)
         self._commands.extend(target)
-        if not self._count % OBJECTS_EVERY:
+        if not self._count % self._objects_every:
             self._see_objects()
         self._count += 1
         self._stamps.append(stamp)
@@ -102,7 +105,7 @@ class Stepper:
         self._efforts.extend(effort)
         if command is not None:
             self._commands.extend(command)
-        if not self._count % OBJECTS_EVERY:
+        if not self._count % self._objects_every:
             self._see_objects()
         self._count += 1
         self._stamps.append(stamp)
