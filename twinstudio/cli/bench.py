@@ -7,7 +7,7 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command()(bench)
+    app.command("bench")(bench)
 
 
 def bench(

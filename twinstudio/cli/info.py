@@ -13,7 +13,7 @@ from twinstudio.model.scene import data_folder, scenes_folder, shipped_scenes
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command()(info)
+    app.command("info")(info)
 
 
 def info(

@@ -11,8 +11,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("import")(import_)
-    app.command()(record)
-    app.command()(gap)
+    app.command("record")(record)
+    app.command("gap")(gap)
 
 
 def import_(

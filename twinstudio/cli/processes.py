@@ -13,9 +13,9 @@ Attached = Annotated[bool, typer.Option("--attached", hidden=True)]
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command()(twin)
-    app.command()(cell)
-    app.command()(replay)
+    app.command("twin")(twin)
+    app.command("cell")(cell)
+    app.command("replay")(replay)
 
 
 def twin(
@@ -77,7 +77,7 @@ def replay(
 
     Example: twinstudio replay panda.mcap --rate 0.5 --loop
     """
-    from twinstudio.flow.replay import serve
+    from twinstudio.flow.replaying import serve
 
     serve(
         log,

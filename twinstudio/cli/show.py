@@ -11,7 +11,6 @@ from rich.table import Table
 from twinstudio.bench.row import Row
 from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag
 
-
 HEADINGS = (
     "position RMS\n[mrad | mm]",
     "max\n[mrad | mm]",
@@ -30,12 +29,12 @@ def json(value: Any) -> None:
 def gap_table(table: GapTable) -> None:
     """Print the gap of every joint and overall."""
     view = Table(title=f"Gap, twin minus cell, {table.samples} samples")
-    view.add_column("joint")
+    view.add_column("joint", no_wrap=True)
     for heading in HEADINGS:
         view.add_column(heading, justify="right")
     for joint in (*table.joints, table.overall):
         view.add_row(joint.name, *_cells(joint), end_section=joint is table.joints[-1])
-    console = Console(soft_wrap=False)
+    console = _console()
     console.print(view)
     if table.tcp is not None:
         tcp = table.tcp
@@ -56,7 +55,12 @@ def bench_table(rows: Sequence[Row]) -> None:
         view.add_row(
             row.name, f"{row.figure:.4g}", row.unit, row.goal, "met" if row.passed else "MISSED"
         )
-    Console().print(view)
+    _console().print(view)
+
+
+def _console() -> Console:
+    """As wide as the terminal; a file or a pipe gets room for every column."""
+    return Console(width=None if sys.stdout.isatty() else 140)
 
 
 def _cells(joint: JointGap) -> list[str]:
@@ -76,7 +80,7 @@ def _rmse(figures: Figures | None) -> str:
 
 
 def _lag(lag: Lag | None) -> str:
-    return f"{lag.seconds * 1e3:.1f}" if lag else "-"
+    return f"{lag.seconds * 1e3 + 0.0:.1f}" if lag else "-"
 
 
 def _number(value: float | None, factor: float = 1.0) -> str:

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from twinstudio.flow.align import pair
 from twinstudio.flow.history import History
+from twinstudio.flow.protocol import Event
 from twinstudio.gap.table import RunAccumulator, Timing, tabulate
 from twinstudio.model.block import Block
 from twinstudio.model.errors import AlignError
@@ -20,12 +21,15 @@ from twinstudio.model.gaps import GapTable, Spread
 from twinstudio.model.kinematics import Kinematics
 from twinstudio.model.pair import Pair
 from twinstudio.model.signals import Layout
+from twinstudio.model.views import SourceName
 from twinstudio.session.source import Source
 
 COMPARED = ("joint.position", "joint.velocity", "joint.effort", "joint.current", "tcp.pose")
 LONGEST_PIECE = 2_000_000_000
 SETTLE_NS = 20_000_000
-FIRST = np.iinfo(np.int64).min
+FIRST = int(np.iinfo(np.int64).min)
+JUMPS = ("synchronised", "resynchronised", "reset", "seek", "loop", "log-clock")
+"""Codes of events after which a source stands somewhere else without having moved there."""
 
 
 class GapLine:
@@ -37,6 +41,8 @@ class GapLine:
         self._budget = budget
         self._lock = threading.Lock()
         self.window = window
+        self._calm: dict[SourceName, int] = {}
+        self._gap_from = FIRST
         self._begin(None)
 
     def _begin(self, layouts: tuple[Layout, Layout] | None) -> None:
@@ -61,6 +67,18 @@ class GapLine:
         with self._lock:
             self._run = None
             self._pairs.clear()
+
+    def heard(self, role: SourceName, event: Event) -> None:
+        """Mind an event of a source: a jump is no motion, so delays are taken after it.
+
+        Until the twin was set to the cell for the first time there is no gap to tell.
+        """
+        if event.code not in JUMPS:
+            return
+        self._calm = {**self._calm, role: event.stamp}
+        if event.code == "synchronised":
+            self.reset()
+            self._gap_from = event.stamp
 
     def advance(self, twin: Source, cell: Source) -> None:
         """Pair what has come in since the last call, up to `LONGEST_PIECE` ns of it."""
@@ -94,9 +112,12 @@ class GapLine:
         self._cell_from = int(cell_new.stamps[upto - 1]) + 1
         reach = int(np.searchsorted(twin_local, cell_local[upto - 1] - SETTLE_NS))
         self._twin_from = int(twin_new.stamps[max(0, reach - 1)])
+        calm = int(np.searchsorted(twin_new.stamps, self._gap_from))
+        if calm >= len(twin_new) - 1:
+            return
         try:
             piece = pair(
-                twin_new,
+                twin_new.part(slice(calm, len(twin_new))),
                 cell_new.part(slice(0, upto)),
                 twin_clock=twin.clock,
                 cell_clock=cell.clock,
@@ -124,7 +145,7 @@ class GapLine:
 
     def tables(self, twin: Source, cell: Source) -> tuple[GapTable | None, GapTable | None]:
         """Figures over the sliding window and over the run; delays are recent ones."""
-        timing = Timing(cell=_during(cell, self.window), twin=_during(twin, self.window))
+        timing = Timing(cell=self._recent(cell), twin=self._recent(twin))
         with self._lock:
             pairs = list(self._pairs)
             run = self._run.table(timing=timing) if self._run is not None else None
@@ -132,6 +153,15 @@ class GapLine:
             return None, run
         window = tabulate(_joined(pairs), kinematics=self.kinematics)
         return _completed(window, run, cell), _completed(run, run, cell)
+
+    def _recent(self, source: Source) -> Block | None:
+        """The source's samples in the sliding window, after its last jump."""
+        history = source.history
+        span = history.span() if history is not None else None
+        if history is None or span is None:
+            return None
+        start = max(span[1] - int(self.window * 1e9), self._calm.get(source.role, FIRST))
+        return history.window(min(start, span[1]), span[1])
 
 
 def _completed(table: GapTable, timed: GapTable, cell: Source) -> GapTable:
@@ -161,14 +191,6 @@ def shared_signals(twin: Layout, cell: Layout) -> tuple[str, ...]:
         for name in COMPARED
         if name in twin and name in cell and twin.signal(name).labels == cell.signal(name).labels
     )
-
-
-def _during(source: Source, seconds: float) -> Block | None:
-    history = source.history
-    span = history.span() if history is not None else None
-    if history is None or span is None:
-        return None
-    return history.window(span[1] - int(seconds * 1e9), span[1])
 
 
 def _transport(source: Source) -> Spread | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from twinstudio.flow.align import Clock, pair
 from twinstudio.flow.record import Recording, read_recording
@@ -15,11 +16,16 @@ from twinstudio.model.kinematics import Kinematics
 from twinstudio.model.pair import Pair
 from twinstudio.model.provenance import digest, provenance
 from twinstudio.model.scene import Scene, load_scene
+from twinstudio.model.signals import Layout
 from twinstudio.physics.rollout import rollout
 from twinstudio.physics.world import World
 from twinstudio.report.page import Report, write_report
 from twinstudio.session.gapline import shared_signals
 from twinstudio.session.panels import panels_of_pair
+
+EFFORT = "joint.effort"
+MODEL_EFFORT = "model.effort"
+IMPOSED = ("joint.position", "joint.velocity", "tcp.pose")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,18 +54,21 @@ def gap_of_log(log: Path, where: str | Path) -> LogGap:
             "holds no source 'cell' to compare", where=str(log), hint=f"it holds {names}"
         )
     notes = list(recording.problems)
-    measured = _advancing(cell.block, notes)
+    measured = _with_effort(_advancing(cell.block, notes), notes)
     _check_joints(measured, scene, log)
-    twin, twin_clock, cell_clock = _twin(recording, scene, measured, notes)
-    names = shared_signals(twin.layout, measured.layout)
-    matched = pair(twin, measured, twin_clock=twin_clock, cell_clock=cell_clock, names=names)
+    twin = _twin(recording, scene, measured, notes)
+    shared = shared_signals(twin.block.layout, measured.layout)
+    compared = [name for name in shared if name not in twin.imposed]
+    matched = pair(
+        twin.block, measured, twin_clock=twin.clock, cell_clock=twin.cell_clock, names=compared
+    )
     with World(scene) as world:
         kinematics = Kinematics(world.tree())
     table = tabulate(
         matched,
-        command=measured,
-        twin=twin,
-        kinematics=kinematics,
+        command=_commanded(recording, measured, notes),
+        twin=twin.block,
+        kinematics=None if twin.imposed else kinematics,
         notes=tuple(notes),
     )
     return LogGap(log, scene, matched, table)
@@ -80,17 +89,61 @@ def report_of(outcome: LogGap, path: Path) -> Path:
     )
 
 
-def _twin(
-    recording: Recording, scene: Scene, cell: Block, notes: list[str]
-) -> tuple[Block, Clock | None, Clock | None]:
-    """The twin's samples, and the clocks that bring both sides onto one time base."""
+def _commanded(recording: Recording, cell: Block, notes: list[str]) -> Block:
+    """The cell's motion beside its commands, for its command-to-motion delay.
+
+    Commands that were logged with stamps of their own (a source ``command``) count
+    as they are; held onto the stamps of the measurement they would seem half a
+    period late.
+    """
+    source = recording.sources.get("command")
+    if source is None:
+        return cell
+    given = _advancing(source.block, notes)
+    motion = cell.select(tuple(name for name in cell.layout.names if name.startswith("joint.")))
+    stamps = np.union1d(given.stamps, motion.stamps)
+    values = np.full((len(stamps), given.layout.width + motion.layout.width), np.nan)
+    values[np.searchsorted(stamps, given.stamps), : given.layout.width] = given.values
+    values[np.searchsorted(stamps, motion.stamps), given.layout.width :] = motion.values
+    return Block(Layout(given.layout.signals + motion.layout.signals), stamps, values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Twin:
+    """The twin's samples, and the clocks that bring both sides onto one time base.
+
+    imposed: signals that were set to the cell's, so that their gap says nothing.
+    """
+
+    block: Block
+    clock: Clock | None = None
+    cell_clock: Clock | None = None
+    imposed: tuple[str, ...] = ()
+
+
+def _twin(recording: Recording, scene: Scene, cell: Block, notes: list[str]) -> _Twin:
     recorded = recording.sources.get("twin")
-    if recorded is None:
-        result = rollout(scene, cell)
-        notes += [f"the twin ran {result.mode}", *result.notes]
-        return result.block, None, None
-    twin = _advancing(recorded.block, notes)
-    return twin, _clock(recording, "twin"), _clock(recording, "cell")
+    if recorded is not None:
+        block = _advancing(recorded.block, notes)
+        return _Twin(block, _clock(recording, "twin"), _clock(recording, "cell"))
+    result = rollout(scene, cell)
+    notes += [f"the twin ran {result.mode}", *result.notes]
+    if result.mode != "following":
+        return _Twin(result.block)
+    notes.append("its motion is the cell's own, so only efforts can differ")
+    return _Twin(result.block, imposed=IMPOSED)
+
+
+def _with_effort(cell: Block, notes: list[str]) -> Block:
+    """A cell without measured efforts lends the torques of its controller's own model."""
+    if EFFORT in cell.layout or MODEL_EFFORT not in cell.layout:
+        return cell
+    notes.append(f"the log has no {EFFORT}: {MODEL_EFFORT}, the controller's own model, stands in")
+    signals = tuple(
+        structs.replace(signal, name=EFFORT) if signal.name == MODEL_EFFORT else signal
+        for signal in cell.layout.signals
+    )
+    return Block(Layout(signals), cell.stamps, cell.values, cell.first)
 
 
 def _clock(recording: Recording, name: str) -> Clock | None:

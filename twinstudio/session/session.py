@@ -299,6 +299,7 @@ class Session:
 
     def _on_event(self, role: SourceName, event: Event) -> None:
         self.journal.write(event.level, role, event.text)
+        self._gap.heard(role, event)
         self._recording.event(role, event)
 
     def _work(self) -> None:

@@ -26,6 +26,11 @@ class Lifetime:
         """Whether the process should end."""
         return self._over.is_set()
 
+    def wait(self) -> None:
+        """Return when the process should end."""
+        while not self._over.wait(0.2):  # short, so that the main thread sees its signals
+            continue
+
     def end(self) -> None:
         """Let the process end; from any thread."""
         self._over.set()
