@@ -42,7 +42,9 @@ class Overlay:
         plain, ghost = QBrush(_color(TWIN)), QBrush(_color(CELL, 100))
         if known and state.twin is not None:
             plain = self._gradient(QPointF(2 * _STEP, 0.0), QPointF(4 * _STEP, 0.0))
-        rows = [(plain, None, twin if state.twin is not None else "twin: no reading")]
+        rows: list[tuple[QBrush, QPen | None, str]] = [
+            (plain, None, twin if state.twin is not None else "twin: no reading")
+        ]
         if not state.ghost_visible:
             cell = "cell: hidden"
         elif state.cell is None:

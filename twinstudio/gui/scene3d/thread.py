@@ -4,12 +4,14 @@ The window never waits for it. A request replaces the one before, and so does an
 image: latest only, both ways.
 """
 
+import contextlib
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -77,16 +79,20 @@ class RenderThread(QObject):
         """Whether the thread is alive."""
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self) -> None:
-        """Start drawing; call it from the window's thread. Does nothing when it runs."""
+    def start(self) -> bool:
+        """Start drawing, unless that was done; call it from the window's thread.
+
+        Returns whether a thread was started.
+        """
         if self._thread is not None:
-            return
+            return False
         self._stopping = False
         self._surface = QOffscreenSurface()
         self._surface.setFormat(_format())
         self._surface.create()
         self._thread = threading.Thread(target=self._run, name="scene3d", daemon=True)
         self._thread.start()
+        return True
 
     def stop(self) -> None:
         """End the thread and wait for it; call it from the window's thread."""
@@ -123,7 +129,6 @@ class RenderThread(QObject):
         return len(recent) / 2.0, 1e3 * sum(recent) / len(recent)
 
     def _run(self) -> None:
-        _yield_to_the_window()
         context = QOpenGLContext()
         context.setFormat(_format())
         if self._surface is None or not context.create() or not context.makeCurrent(self._surface):
@@ -143,6 +148,7 @@ class RenderThread(QObject):
         from twinstudio.gui.scene3d.renderer import Renderer  # noqa: PLC0415
 
         renderer = Renderer()
+        _yield_to_the_window()
         self.description = f"{renderer.driver.renderer}, OpenGL {renderer.driver.version}"
         pace = Pace(software=renderer.driver.software)
         budget = TRIANGLES_SOFTWARE if renderer.driver.software else TRIANGLES_GPU
@@ -224,6 +230,13 @@ def _format() -> QSurfaceFormat:
 
 
 def _yield_to_the_window() -> None:
-    """Lower this thread's priority; the driver's workers inherit it. Linux only."""
-    if hasattr(os, "setpriority") and os.uname().sysname == "Linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+    """Lower the priority of the software renderer's workers, on Linux, where they are listed.
+
+    Not of the drawing thread: while it waits its turn with the interpreter lock
+    in hand, the window waits too.
+    """
+    for task in Path("/proc/self/task").glob("*"):
+        # A thread may end between being listed and being looked at.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if (task / "comm").read_text().startswith("llvmpipe-"):
+                os.setpriority(os.PRIO_PROCESS, int(task.name), NICENESS)

@@ -86,7 +86,8 @@ class SceneView(QWidget):
     def set_geometry(self, geometry: SceneGeometry | None) -> None:
         """Draw this scene from now on; joints and errors known so far are forgotten."""
         self._geometry = geometry
-        self._failure = ""
+        if self._render.running:
+            self._failure = ""
         self._follows = True
         self._state = replace(self._state, twin=None, cell=None, objects={}, errors=None)
         self._request()
@@ -195,6 +196,7 @@ class SceneView(QWidget):
             # The first picture of a scene was taken before its size was known.
             self._fit()
             self._request()
+            return
         self.update()
 
     @Slot(str)
@@ -240,7 +242,8 @@ class SceneView(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         """Start drawing."""
         super().showEvent(event)
-        self._render.start()
+        if self._render.start():
+            self._failure = ""
         self._request()
 
     def closeEvent(self, event: QCloseEvent) -> None:
