@@ -25,8 +25,7 @@ def finish(window: Window, qtbot: QtBot) -> None:
 
 
 def curve(window: Window, joint: int, source: str) -> tuple[np.ndarray, np.ndarray]:
-    x, y = window.plots.panels[joint]._curves[source].getData()
-    return np.asarray(x), np.asarray(y)
+    return window.plots.panels[joint].data_of(source)
 
 
 def test_that_twin_cell_and_gap_of_every_joint_are_drawn(window: Window) -> None:

@@ -72,6 +72,8 @@ class GapModel(QAbstractTableModel):
         self._run: GapTable | None = None
         self._units: dict[tuple[str, str], str] = {}
         self._names: tuple[str, ...] = ()
+        self._texts: list[list[str]] = []
+        self._heads: list[str] = []
         self.part: Part = "rmse"
         self.degrees = False
 
@@ -84,16 +86,30 @@ class GapModel(QAbstractTableModel):
             self.beginResetModel()
             self._names, self._units = names, units
             self._window, self._run = window, run
+            self._compute()
             self.endResetModel()
         else:
             self._window, self._run = window, run
             self.refresh()
 
     def refresh(self) -> None:
-        """Say that every figure may be another."""
-        last = self.index(self.rowCount() - 1, self.columnCount() - 1)
-        self.dataChanged.emit(self.index(0, 0), last)
-        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.columnCount() - 1)
+        """Compute every text anew, and tell the view which rows look different."""
+        before, heads = self._texts, self._heads
+        self._compute()
+        for row, texts in enumerate(self._texts):
+            if row >= len(before) or texts != before[row]:
+                self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS)))
+        if heads != self._heads:
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS))
+
+    def _compute(self) -> None:
+        """Texts are made once a refresh, not once a question of the view."""
+        common = [self._common_unit(column) for column in COLUMNS]
+        self._heads = [f"{c.title}\n{unit or ' '}" for c, unit in zip(COLUMNS, common, strict=True)]
+        self._texts = [
+            [self._text(row, c, unit) for c, unit in zip(COLUMNS, common, strict=True)]
+            for row in range(self.rowCount())
+        ]
 
     def name(self, row: int) -> str:
         """What row `row` is about; the last two are all joints and the tool point."""
@@ -118,8 +134,7 @@ class GapModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return column.tip
         if role == Qt.ItemDataRole.DisplayRole:
-            unit = self._common_unit(column)
-            return f"{column.title}\n{unit or ' '}"
+            return self._heads[section - 1] if self._heads else column.title
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
@@ -133,7 +148,7 @@ class GapModel(QAbstractTableModel):
         if role == _SORT:
             return self._value(row, column)
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(row, column, self._value(row, column))
+            return self._texts[row][index.column() - 1]
         return self._tip(row, column) if role == Qt.ItemDataRole.ToolTipRole else None
 
     def _row(self, row: int, over: str) -> JointGap | None:
@@ -186,12 +201,12 @@ class GapModel(QAbstractTableModel):
         units = {self._unit(row, column)[0] for row in range(len(self._names))}
         return units.pop() if len(units) == 1 else ""
 
-    def _text(self, row: int, column: Column, value: float | None) -> str:
+    def _text(self, row: int, column: Column, common: str) -> str:
+        value = self._value(row, column)
         if value is None:
             return fmt.NOTHING
         unit, factor = self._unit(row, column)
-        same = unit == self._common_unit(column)
-        return fmt.figure(value * factor, "" if same else unit)
+        return fmt.figure(value * factor, "" if unit == common else unit)
 
     def _tip(self, row: int, column: Column) -> str:
         if column.signal == "lag":

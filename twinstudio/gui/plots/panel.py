@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsSimpleTextItem
 
 from twinstudio.gui import format as fmt
+from twinstudio.gui.plots.lines import Floats, Lines
 from twinstudio.gui.plots.scale import Scale, round_step
 from twinstudio.gui.theme import Theme
 from twinstudio.gui.timeline import Timeline
@@ -112,20 +113,16 @@ class Panel:
         small = QFont(font)
         small.setPointSizeF(_SMALL)
         self.main, self.strip = _plot(layout, timeline, small, 0), _plot(layout, timeline, small, 1)
-        self.strip.getAxis("left").setStyle(showValues=False)
-        self.main.getAxis("bottom").setHeight(0)
-        self.main.getAxis("bottom").setStyle(showValues=False)
+        # Axes that say nothing are not there, only their room: each costs time a frame.
+        self.strip.hideAxis("left")
+        self.strip.layout.setColumnFixedWidth(0, AXIS_WIDTH)
+        self.main.hideAxis("bottom")
         self._grid = layout.layout
         self._grid.setVerticalSpacing(2)
-        self._curves = {
-            "cell": pg.PlotCurveItem(connect="finite"),
-            "twin": pg.PlotCurveItem(connect="finite"),
-            "gap": pg.PlotCurveItem(connect="finite"),
-        }
-        for source, curve in self._curves.items():
-            (self.strip if source == "gap" else self.main).addItem(curve, ignoreBounds=True)
-        self._zero = pg.InfiniteLine(0.0, angle=0)
-        self.strip.addItem(self._zero, ignoreBounds=True)
+        self._lines = {"main": Lines(), "gap": Lines(baseline=True)}
+        self.main.vb.addItem(self._lines["main"], ignoreBounds=True)
+        self.strip.vb.addItem(self._lines["gap"], ignoreBounds=True)
+        self._span = timeline.window
         self._title, self._gap_title = _caption(self.main, small), _caption(self.strip, small)
         self._scales = {"main": Scale(), "gap": Scale(symmetric=True)}
         self._gap_unit = ""
@@ -140,9 +137,10 @@ class Panel:
     def restyle(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
-        for source, colour in (("cell", theme.cell), ("twin", theme.twin), ("gap", theme.gap)):
-            self._curves[source].setPen(pg.mkPen(colour, width=1))
-        self._zero.setPen(pg.mkPen(theme.line, width=1))
+        line = pg.mkPen(theme.line, width=1)
+        pens = {"cell": pg.mkPen(theme.cell, width=1), "twin": pg.mkPen(theme.twin, width=1)}
+        self._lines["main"].set_pens(pens, line)
+        self._lines["gap"].set_pens({"gap": pg.mkPen(theme.gap, width=1)}, line)
         for plot in (self.main, self.strip):
             plot.vb.setBorder(pg.mkPen(theme.line, width=1))
             plot.vb.setBackgroundColor(theme.base)
@@ -181,32 +179,52 @@ class Panel:
 
     def set_span(self, seconds: float) -> None:
         """Show `seconds` before the instant."""
+        self._span = seconds
         for plot in (self.main, self.strip):
             plot.vb.setXRange(-seconds, 0.0, padding=0)
+        self._frame_lines()
+
+    def data_of(self, source: str) -> tuple[Floats, Floats]:
+        """What is drawn of ``cell``, ``twin`` or ``gap``: time [s] and value, as shown."""
+        return self._lines["gap" if source == "gap" else "main"].data_of(source)
 
     def draw(self, traces: list[Trace], seconds: float, factors: Callable[[Trace], float]) -> None:
         """Draw `traces` [SI] times `factors`; their time 0 stands `seconds` left of the end."""
         ranges: dict[str, list[tuple[float, float]]] = {"main": [], "gap": []}
-        missing = set(self._curves)
+        missing = {"cell", "twin", "gap"}
         for trace in traces:
             value = trace.value * factors(trace)
-            self._curves[trace.source].setData(trace.time - seconds, value)
+            part = "gap" if trace.source == "gap" else "main"
+            self._lines[part].set_data(trace.source, trace.time - seconds, value)
             missing.discard(trace.source)
-            ranges["gap" if trace.source == "gap" else "main"].append(_range(value))
+            ranges[part].append(_range(value))
         for source in missing:
-            self._curves[source].setData(np.empty(0), np.empty(0))
-        for name, plot in (("main", self.main), ("gap", self.strip)):
-            scale = self._scales[name]
-            low = min((low for low, _ in ranges[name]), default=np.nan)
-            high = max((high for _, high in ranges[name]), default=np.nan)
-            if scale.fit(float(low), float(high)):
-                plot.vb.setYRange(scale.low, scale.high, padding=0)
-                if name == "gap":
-                    self._caption_gap()
+            nothing = np.empty(0)
+            self._lines["gap" if source == "gap" else "main"].set_data(source, nothing, nothing)
+        for part, plot in (("main", self.main), ("gap", self.strip)):
+            self._fit(part, plot, ranges[part])
+
+    def _fit(self, part: str, plot: pg.PlotItem, ranges: list[tuple[float, float]]) -> None:
+        scale = self._scales[part]
+        low = min((low for low, _ in ranges), default=math.inf)
+        high = max((high for _, high in ranges), default=-math.inf)
+        if scale.fit(low, high):
+            plot.vb.setYRange(scale.low, scale.high, padding=0)
+            self._frame_lines()
+            if part == "gap":
+                self._caption_gap()
+
+    def _frame_lines(self) -> None:
+        for part, lines in self._lines.items():
+            low, high = self._scales[part].low, self._scales[part].high
+            lines.set_rect(QRectF(-self._span, low, self._span, high - low))
 
 
-def _range(value: NDArray[np.float64]) -> tuple[float, float]:
+def _range(value: Floats) -> tuple[float, float]:
     """Smallest and largest reading; infinities the wrong way round if there is none."""
+    low, high = (float(value.min()), float(value.max())) if len(value) else (np.inf, -np.inf)
+    if math.isfinite(low) and math.isfinite(high):
+        return low, high
     kept = value[np.isfinite(value)]
     return (float(kept.min()), float(kept.max())) if len(kept) else (np.inf, -np.inf)
 
