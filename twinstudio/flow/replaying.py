@@ -7,7 +7,7 @@ from twinstudio.flow.record import read_recording
 from twinstudio.flow.replay import Replay
 
 
-def serve(  # noqa: PLR0913 - one argument an option of the command
+def serve(
     log: Path,
     *,
     source: str = "cell",

@@ -19,7 +19,7 @@ from twinstudio.model.errors import LinkError, TwinstudioError
 from twinstudio.model.scene import load_scene
 from twinstudio.physics.cellfaults import NAMES, Faults, LossyEndpoint, flag, number, only
 from twinstudio.physics.emulatedcell import RATE, EmulatedCell, emulated_cell
-from twinstudio.physics.lifetime import Lifetime
+from twinstudio.flow.lifetime import Lifetime
 
 __all__ = ["CellServer", "EmulatedCell", "emulated_cell", "serve"]
 

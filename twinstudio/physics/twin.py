@@ -25,7 +25,7 @@ from twinstudio.model.errors import LinkError
 from twinstudio.model.scene import Scene, TwinMode, load_scene
 from twinstudio.model.signals import Layout
 from twinstudio.physics.follower import Follower
-from twinstudio.physics.lifetime import Lifetime
+from twinstudio.flow.lifetime import Lifetime
 from twinstudio.physics.pacing import Pacer
 from twinstudio.physics.track import Inbox
 from twinstudio.physics.world import World
