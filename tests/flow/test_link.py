@@ -138,6 +138,21 @@ def test_that_a_source_on_other_ports_is_found_again(blocks):
             assert link.health().state == "streaming"
 
 
+def test_that_a_source_that_comes_back_as_the_same_shows_what_was_missed():
+    with RawBridge() as first, Link(first.control) as link:
+        first.subscribed()
+        first.send(0, [1])
+        received(link, 1)
+        ports = first.ports
+        first.close()
+        with RawBridge(control=ports[0], telemetry=ports[1]) as second:
+            second.subscribed()
+            second.send(11, [12])
+            received(link, 2)
+            health = link.health()
+            assert (health.lost, health.restarts) == (10, 0)
+
+
 def test_that_blocks_of_an_old_instance_do_not_bring_it_back(bridge, link):
     bridge.send(0, [1])
     received(link, 1)

@@ -65,7 +65,7 @@ class Link:
         self._intake = Intake(self._meter, adopted=self._adopted, deliver=self._deliver)
         self._clock = ClockEstimator()
         self._order = EventOrder()
-        self._events_asked = False
+        self._question: tuple[EventOrder, int] | None = None
         self._due = {"hello": 0, "ping": 0, "events": 0}
         self._burst = _BURST
         self._lock = threading.Lock()
@@ -199,6 +199,7 @@ class Link:
             self._shut()
 
     def _shut(self) -> None:
+        self._stopping = True
         self._meter.close()
         self._asker.close()
         with self._lock:
@@ -300,7 +301,7 @@ class Link:
         if old is None or old.instance != new.instance:
             self._clock = ClockEstimator()
             self._order = EventOrder()
-            self._events_asked = False
+            self._question = None
             self._burst = _BURST
             self._soon("ping")
             self._soon("events")
@@ -347,31 +348,31 @@ class Link:
             self._ask_events()
 
     def _ask_events(self) -> None:
-        if not self._events_asked:
-            order = self._order
-            args = {"since": order.ask()}
-            self._events_asked = self._asker.ask(
-                "events", args, lambda reply, *_: self._on_events(order, reply)
+        now = time.monotonic_ns()
+        # An endpoint that went away took the question along.
+        if self._question is None or now - self._question[1] > 2 * _SECOND:
+            question = (self._order, now)
+            args = {"since": self._order.ask()}
+            sent = self._asker.ask(
+                "events", args, lambda reply, *_: self._on_events(question, reply)
             )
-            self._events_sent = time.monotonic_ns()
-        elif time.monotonic_ns() - self._events_sent > 2 * _SECOND:
-            self._events_asked = False  # the endpoint went away with the question
+            self._question = question if sent else None
 
-    def _on_events(self, order: EventOrder, reply: Reply) -> None:
-        if self._stopping or order is not self._order:
+    def _on_events(self, question: tuple[EventOrder, int], reply: Reply) -> None:
+        if self._stopping or question is not self._question:
             return
-        self._events_asked = False
-        instance = self._description.instance if self._description else ""
+        self._question = None
+        order, instance = question[0], self._description.instance if self._description else ""
         try:
             events = msgspec.convert(reply.result, list[Event]) if reply.ok else []
         except msgspec.ValidationError:
             self._meter.garbage()
             events = []
-        before = order.lost
+        since, lost = order.since, order.lost
         self._hand_on(order.answer(e for e in events if e.instance == instance))
-        if order.lost > before:
-            self._meter.events_lost(order.lost - before)
-        if events or order.incomplete:
+        if order.lost > lost:
+            self._meter.events_lost(order.lost - lost)
+        if order.since > since or order.incomplete:
             self._ask_events()
 
     def _hand_on(self, events: list[Event]) -> None:

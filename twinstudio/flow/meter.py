@@ -14,6 +14,7 @@ from twinstudio.model.health import Health, LinkState
 _SECOND = 1_000_000_000
 _RING = 2048
 _FRESH = _SECOND // 10  # figures of health() are computed anew at most this often
+_LATELY = 10 * _SECOND  # what the figures speak of, if the ring holds that much
 _FOREIGN = 3 * _SECOND  # how long another version on the wire is remembered
 
 
@@ -191,6 +192,8 @@ class Meter:
         size = min(self._blocks - self._old, _RING)
         slots = np.arange(self._blocks - size, self._blocks) % _RING
         arrived = self._arrived[slots]
+        slots = slots[arrived > now - _LATELY]
+        arrived, size = self._arrived[slots], len(slots)
         if clock is None or size == 0:
             p50 = p99 = math.nan
         else:

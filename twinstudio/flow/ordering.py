@@ -45,7 +45,9 @@ class EventOrder:
 
     def answer(self, events: Iterable[Event]) -> list[Event]:
         """Take in the reply to the last `ask`: oldest first, perhaps not all."""
-        known = sorted(events, key=lambda event: event.seq)
+        # Those before `since` were not asked for and say nothing.
+        wanted = (event for event in events if event.seq >= self.since)
+        known = sorted(wanted, key=lambda event: event.seq)
         first = known[0].seq if known else self._asked
         if self._next is None:
             self._next = first or 0
@@ -53,9 +55,7 @@ class EventOrder:
             self.lost += first - self._next
             self._next = first
         self._asked = None
-        for event in known:
-            if event.seq >= self._next:
-                self._early[event.seq] = event
+        self._early.update((event.seq, event) for event in known)
         return self._ready()
 
     def _ready(self) -> list[Event]:

@@ -396,5 +396,5 @@ def _success(number: int, result: Any) -> bytes:
 
 
 def _refusal(number: int, error: str) -> bytes:
-    text = error[: protocol.MAX_TEXT]
+    text = error if len(error) <= protocol.MAX_TEXT else error[: protocol.MAX_TEXT - 2] + " …"
     return protocol.encode(Reply(v=protocol.VERSION, id=number, ok=False, error=text))
