@@ -71,7 +71,8 @@ class SceneView(QWidget):
         self._error_unit: ErrorUnit | None = None
         self._follows = True
         self._pressed: QPointF | None = None
-        self._dragged: QPointF | None = None
+        self._last: QPointF | None = None
+        self._dragging = False
         self._overlay = Overlay(self.font())
         self._render = RenderThread()
         self._render.frame_ready.connect(self._show_frame)
@@ -268,18 +269,19 @@ class SceneView(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Begin a click or a drag."""
-        self._pressed = self._dragged = event.position()
+        self._pressed = self._last = event.position()
+        self._dragging = False
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Orbit, or pan with shift, the middle or the right button."""
-        if self._pressed is None or self._dragged is None:
+        if self._pressed is None or self._last is None:
             return
-        if not self._moved(event.position()):
+        self._dragging |= (event.position() - self._pressed).manhattanLength() > _CLICK
+        if not self._dragging:
             return
-        by, self._dragged = event.position() - self._dragged, event.position()
+        by, self._last = event.position() - self._last, event.position()
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        left = bool(event.buttons() & Qt.MouseButton.LeftButton)
-        if left and not shift:
+        if bool(event.buttons() & Qt.MouseButton.LeftButton) and not shift:
             step = _RADIANS_PER_PIXEL
             self._look(self.camera.orbit(-step * by.x(), step * by.y()))
         else:
@@ -288,12 +290,12 @@ class SceneView(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """A press that did not move selects what is under it."""
-        pressed, drawing = self._pressed, self._drawing()
-        if pressed is not None and drawing is not None and not self._moved(event.position()):
+        drawing = self._drawing()
+        if self._pressed is not None and drawing is not None and not self._dragging:
             hit = pick(drawing, self._state, *self._ndc(event.position()))
             if hit is not None:
                 self.link_clicked.emit(*hit)
-        self._pressed = self._dragged = None
+        self._pressed = self._last = None
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Zoom towards the pointer."""
@@ -317,12 +319,6 @@ class SceneView(QWidget):
             self._look(self.camera.zoom(factor, 0.0, 0.0, 1.0))
         else:
             super().keyPressEvent(event)
-
-    def _moved(self, position: QPointF) -> bool:
-        """Whether the mouse has left the spot where it was pressed."""
-        if self._pressed is None or self._pressed != self._dragged:
-            return True
-        return (position - self._pressed).manhattanLength() > _CLICK
 
     def _look(self, camera: Camera) -> None:
         """The user moved the camera: it no longer follows the scene."""
