@@ -5,7 +5,9 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
@@ -70,30 +72,46 @@ def run(
     return 1 if window.failure else 0
 
 
-def measure(
-    session: "Session", seconds: float, *, settle: float = 3.0
-) -> tuple[WindowStats, object]:
-    """Show the window on `session` and measure it for `seconds` after `settle` s.
+@dataclass(frozen=True, slots=True)
+class WindowReport:
+    """What `measure` found.
 
-    Returns the window's figures and those of the 3D view (None without one).
+    curves: how many were drawn. view_fps: pictures a second of the 3D view,
+    view_ms: time to draw one [ms]; 0 without a 3D view.
     """
+
+    stats: WindowStats
+    curves: int
+    view_fps: float
+    view_ms: float
+
+
+def measure(session: "Session", seconds: float, *, settle: float = 3.0) -> WindowReport:
+    """Show the window on `session`, and measure it for `seconds` after `settle` s."""
     app = create_application()
-    window = Window(session, QSettings())
-    window.closed.connect(app.quit)
-    window.resize(1366, 768)
-    window.show()
-    gc.freeze()
-    found: list[tuple[WindowStats, object]] = []
+    found: list[WindowReport] = []
+    with TemporaryDirectory() as folder:
+        window = Window(session, remembered.open_settings(Path(folder)))
+        window.closed.connect(app.quit)
+        window.setGeometry(0, 0, 1366, 768)
+        window.arrange_watch()
+        window.show()
+        gc.freeze()
 
-    def finish() -> None:
-        found.append((window.bridge.stats(), window.viewer.stats()))
-        window.close()
+        def finish() -> None:
+            found.append(_report(window))
+            window.close()
 
-    QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
-    QTimer.singleShot(round(settle * 1e3), lambda: window.bridge.probe(on=True))
-    QTimer.singleShot(round((settle + seconds) * 1e3), finish)
-    app.exec()
+        QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
+        QTimer.singleShot(round(settle * 1e3), lambda: window.bridge.probe(on=True))
+        QTimer.singleShot(round((settle + seconds) * 1e3), finish)
+        app.exec()
     return found[0]
+
+
+def _report(window: Window) -> WindowReport:
+    view_fps, view_ms = window.viewer.stats()
+    return WindowReport(window.bridge.stats(), window.plots.curves, view_fps, view_ms)
 
 
 def _finish(window: Window, screenshot: Path | None) -> None:

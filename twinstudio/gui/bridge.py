@@ -92,10 +92,10 @@ class Bridge(QObject):
         self._timer.start()
 
     def stop(self) -> None:
-        """Stop ticking and probing, and let the command under way finish."""
+        """Stop ticking and probing; no new command is begun."""
         self._timer.stop()
         self._probe_timer.stop()
-        self.runner.close()
+        self.runner.refuse()
 
     def tick(self) -> None:
         """One display tick."""
@@ -103,8 +103,8 @@ class Bridge(QObject):
         self._drain()
         self.runner.collect()
         snapshot = self.session.snapshot()
-        first, _ = self.session.extent()
-        self.timeline.advance(snapshot.now, first)
+        first, last = self.session.extent()
+        self.timeline.advance(snapshot.now, first if last > first else snapshot.now)
         self.frame = Frame(snapshot, self.timeline, self._number)
         for seat in self._seats:
             if self._number % seat.every == seat.phase and seat.widget.isVisible():

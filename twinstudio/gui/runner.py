@@ -56,6 +56,10 @@ class Runner:
             else:
                 self._notices.say("alarm", name, f"failed, a fault of Twinstudio: {error!r}")
 
+    def refuse(self) -> None:
+        """Begin nothing new; the command under way goes on."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
     def close(self) -> None:
         """Wait for the command under way, forget the rest; no thread is left."""
         self._pool.shutdown(wait=True, cancel_futures=True)

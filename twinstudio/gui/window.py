@@ -314,5 +314,7 @@ class Window(QMainWindow):
                 self.bridge.session.close()
             except TwinstudioError as error:
                 self.failure = str(error)
+            # After the session: closing it is what ends a command that waits for an answer.
+            self.bridge.runner.close()
             self.closed.emit()
         event.accept()

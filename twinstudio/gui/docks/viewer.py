@@ -61,6 +61,9 @@ class ViewerDock(QWidget):
         self.ghost = _button("Cell", "Show the cell as a translucent ghost (G)", checkable=True)
         self.ghost.setChecked(True)
         self.ghost.toggled.connect(self._show_ghost)
+        self.frames = _button("Frames", "Show the axes of base and tool", checkable=True)
+        self.frames.setChecked(True)
+        self.frames.toggled.connect(self._show_frames)
         self.fit = _button("Fit", "Show the whole scene (F)")
         self.fit.clicked.connect(lambda _on: self.fit_scene())
         self.when = QLabel()
@@ -71,7 +74,7 @@ class ViewerDock(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(GRID, GRID // 2, GRID, 0)
         row.setSpacing(GRID)
-        for widget in (self.ghost, self.fit):
+        for widget in (self.ghost, self.frames, self.fit):
             row.addWidget(widget)
         row.addStretch()
         row.addWidget(self.when)
@@ -106,9 +109,12 @@ class ViewerDock(QWidget):
         if self.scene is not None:
             self.scene.stop()
 
-    def stats(self) -> Any:
-        """Figures of the 3D view, None without one."""
-        return None if self.scene is None else self.scene.stats()
+    def stats(self) -> tuple[float, float]:
+        """Pictures a second and time to draw one [ms] of the 3D view; zeros without one."""
+        if self.scene is None:
+            return 0.0, 0.0
+        fps, milliseconds = self.scene.stats()
+        return float(fps), float(milliseconds)
 
     def _state(self, frame: Frame) -> tuple[Any, Any, dict[str, NDArray[np.float64]]]:
         if not frame.timeline.live:
@@ -156,6 +162,10 @@ class ViewerDock(QWidget):
     def _show_ghost(self, on: bool) -> None:
         if self.scene is not None:
             self.scene.set_ghost_visible(on)
+
+    def _show_frames(self, on: bool) -> None:
+        if self.scene is not None:
+            self.scene.set_frames_visible(on)
 
     def _clicked(self, body: str, link: str) -> None:
         self._selection.select(self._joint_of.get(link, ""), body)

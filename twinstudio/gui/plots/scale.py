@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-_MARGIN = 0.08
+_MARGIN = 0.15
 _SHRINK_BELOW = 0.45
 
 

@@ -88,6 +88,12 @@ class PlotStack(QWidget):
         self.cursors.attach([], theme)
         self._arrange()
 
+    @property
+    def curves(self) -> int:
+        """How many curves hold data."""
+        sources = ("cell", "twin", "gap")
+        return sum(len(p.data_of(s)[0]) > 0 for p in self.panels for s in sources)
+
     def set_degrees(self, *, on: bool) -> None:
         """Show angles in degrees, or in rad."""
         self.degrees = on
