@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.block import Stamps, Values
-from twinstudio.model.kinematics import Kinematics, pose
 from twinstudio.model.signals import Layout, joint_signals, pose_signal
+from twinstudio.physics.toolpath import ToolPath
 from twinstudio.physics.world import CommandKind, World
 
 OBJECTS_EVERY = 10
@@ -46,7 +46,7 @@ class Stepper:
         self._objects_every = objects_every
         self.command = command
         self.layout = twin_layout(world, command)
-        self._kinematics = Kinematics(world.tree())
+        self._tool = ToolPath(world.tree())
         self._read = world.reader()
         self._step = world.stepper()
         self._drive = world.driver(command or "position")
@@ -124,7 +124,7 @@ class Stepper:
         if self.command is not None:
             tables.append(self._commands)
         columns = [np.frombuffer(table).reshape(n, joints) for table in tables]
-        columns.append(pose(self._kinematics.tool(columns[0])))
+        columns.append(self._tool.poses(columns[0]))
         columns.append(self._object_columns(n))
         stamps = np.array(self._stamps, dtype=np.int64)
         values = np.hstack(columns)
