@@ -418,3 +418,16 @@ def test_that_link_errors_saturate_and_are_unknown_without_readings() -> None:
     assert errors["link2"] == 1.0
     assert errors["base"] == 0.0
     assert np.isnan(link_errors(geometry.tree, None, cell)["link1"])
+
+
+def test_that_a_source_that_went_away_leaves_the_plots_running(
+    window: Window, session: FakeSession
+) -> None:
+    ticks(window)
+    whole = session.traces
+    session.traces = lambda query: [t for t in whole(query) if t.source == "cell"]  # type: ignore[method-assign]
+    session.advance(1.0)
+    ticks(window)
+    assert len(curve(window, 0, "twin")[0]) == 0
+    assert len(curve(window, 0, "cell")[0]) > 0
+    assert window.plots.curves == 7

@@ -45,7 +45,7 @@ class Lines(QGraphicsItem):
     def set_data(self, name: str, x: Floats, y: Floats) -> None:
         """The curve `name`: float64[m] each; NaN in y leaves a gap in the line."""
         self._data[name] = (x, y)
-        whole = bool(np.isfinite(y).all())
+        whole = len(y) > 0 and bool(np.isfinite(y).all())
         self._parts[name] = [_polygon(x, y)] if whole else _pieces(x, y)
         self.update()
 
