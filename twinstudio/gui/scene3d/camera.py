@@ -112,7 +112,7 @@ class Camera:
         moved = self.pan(-x * shrink, -y * shrink, aspect)
         return replace(moved, distance=distance)
 
-    def fit(self, corners: Floats, aspect: float, margin: float = 1.12) -> "Camera":
+    def fit(self, corners: Floats, aspect: float, margin: float = 1.2) -> "Camera":
         """The same direction, so near that all `corners` float64[n, 3] are just in sight."""
         if len(corners) == 0:
             return self

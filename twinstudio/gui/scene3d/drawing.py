@@ -1,6 +1,5 @@
 """What the renderer draws: one merged mesh, and per frame one table of transforms."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -135,7 +134,7 @@ def prepare(geometry: SceneGeometry, budget: int) -> Drawing:
         if parts[-1].node >= 0:
             builder.mark("robot")
     builder.mark("things")
-    _add_axes(builder, parts)
+    _add_axes(builder, kinematics, parts)
     return Drawing(
         kinematics,
         {name: np.asarray(pose, dtype=np.float64) for name, pose in geometry.objects.items()},
@@ -302,13 +301,15 @@ def _part(
     return Part(body, link, node, color, triangles, centre, radius)
 
 
-def _add_axes(builder: _Builder, parts: list[Part]) -> None:
+def _add_axes(builder: _Builder, kinematics: Kinematics, parts: list[Part]) -> None:
     """Arrows for base and tool, sized to the robot."""
-    radii: Iterable[float] = (part.radius for part in parts if part.node >= 0)
-    length = float(np.clip(1.2 * max(radii, default=0.2), 0.08, 0.6))
+    links = kinematics.links(np.zeros(len(kinematics.tree.joints)))
+    boxes = [_placed(part, links[part.node]) for part in parts if part.node >= 0 and part.radius]
+    extent = np.ptp(np.concatenate([links[:, :3, 3], *boxes]), axis=0).max()
+    length = float(np.clip(0.13 * extent, 0.06, 0.6))
     for name, size in (("base_axes", length), ("tool_axes", 0.7 * length)):
         for axis in range(3):
-            builder.add(*meshes.shaded(*meshes.arrow(axis, size, 0.028 * size)))
+            builder.add(*meshes.shaded(*meshes.arrow(axis, size, 0.03 * size)))
         builder.mark(name)
 
 

@@ -89,6 +89,7 @@ class Overlay:
         if joints is None:
             return
         links = drawing.kinematics.links(joints)
+        taken = QRectF()
         for name, k in (("base", 0), ("tool", drawing.kinematics.tip)):
             x, y, _ = state.camera.project(links[k, :3, 3], state.aspect)
             if np.isfinite(x) and abs(x) < 1.0 and abs(y) < 1.0:
@@ -96,6 +97,10 @@ class Overlay:
                 width = self._metrics.horizontalAdvance(name) + _STEP
                 height = self._metrics.height()
                 card = QRectF(at.x() - _STEP / 2, at.y() - height / 2, width, height)
+                if card.intersects(taken):
+                    card.translate(0.0, height + 2.0)
+                    at += QPointF(0.0, height + 2.0)
+                taken = card
                 self._card(painter, card, state.look)
                 self._text(painter, at, name, state.look)
 

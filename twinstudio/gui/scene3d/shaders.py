@@ -38,8 +38,8 @@ void main() {
     vec3 v = normalize(sight);
     n = dot(n, v) < 0.0 ? -n : n;      // models with inside-out faces are lit all the same
     float sky = 0.5 + 0.5 * n.z;
-    float diffuse = 0.34 + 0.24 * sky
-                  + 0.62 * max(dot(n, key), 0.0) + 0.22 * max(dot(n, fill), 0.0);
+    float diffuse = 0.32 + 0.22 * sky
+                  + 0.52 * max(dot(n, key), 0.0) + 0.20 * max(dot(n, fill), 0.0);
     float gloss = max(dot(n, normalize(key + v)), 0.0);
     gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
     float rim = 1.0 - dot(n, v);

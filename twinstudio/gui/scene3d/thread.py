@@ -4,6 +4,7 @@ The window never waits for it. A request replaces the one before, and so does an
 image: latest only, both ways.
 """
 
+import atexit
 import contextlib
 import os
 import threading
@@ -92,6 +93,8 @@ class RenderThread(QObject):
         self._surface.create()
         self._thread = threading.Thread(target=self._run, name="scene3d", daemon=True)
         self._thread.start()
+        # A program that ends by an error must not tear Qt down under the thread.
+        atexit.register(self.stop)
         return True
 
     def stop(self) -> None:
@@ -103,6 +106,7 @@ class RenderThread(QObject):
             self._stopping = True
             self._change.notify()
         thread.join()
+        atexit.unregister(self.stop)
         if self._surface is not None:
             self._surface.destroy()
         self._surface = None
@@ -161,6 +165,7 @@ class RenderThread(QObject):
                 job = job or rough
                 if job is None or self._stopping:
                     continue
+                studio.adopt(job.geometry)
                 rough = job if level != LEVELS[0] else None
                 began = time.monotonic()
                 self._publish(studio.draw(job, level))
@@ -201,9 +206,7 @@ class _Studio:
         self._drawing: Drawing | None = None
 
     def draw(self, job: _Job, level: Level) -> Frame:
-        """A picture of the job at that quality."""
-        if job.geometry is not self._geometry:
-            self._adopt(job.geometry)
+        """A picture of the job at that quality; its geometry has been adopted."""
         state = self._renderer.bounded(job.state)
         image = QImage(state.width, state.height, QImage.Format.Format_RGB32)
         self._renderer.render(state, level.scale, level.samples)
@@ -212,7 +215,10 @@ class _Studio:
         self._renderer.read(bits)
         return Frame(image, state, job.geometry, self._drawing)
 
-    def _adopt(self, geometry: SceneGeometry | None) -> None:
+    def adopt(self, geometry: SceneGeometry | None) -> None:
+        """Make ready to draw this geometry; complains when it cannot be drawn."""
+        if geometry is self._geometry:
+            return
         self._geometry = geometry
         try:
             self._drawing = prepare(geometry, self._budget) if geometry is not None else None
