@@ -63,7 +63,7 @@ class RawBridge:
             "telemetry": self.ports[1],
             "revision": 1,
             "layout": plain(LAYOUT),
-            "rate": 100.0,
+            "rate": 5.0,
         }
         self.events: list[dict[str, Any]] = []
         self.asked: list[dict[str, Any]] = []

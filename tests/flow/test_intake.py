@@ -148,7 +148,9 @@ def test_that_rate_falls_to_nothing_in_silence(meter):
     assert health.age == pytest.approx(59.01)
 
 
-@pytest.mark.parametrize(("rate", "patience"), [(1000.0, 0.5), (1.0, 5.0), (0.0, 5.0)])
+@pytest.mark.parametrize(
+    ("rate", "patience"), [(1000.0, 0.5), (1.0, 5.0), (0.0, 5.0), (1e-320, 3600.0)]
+)
 def test_that_patience_is_five_periods_and_half_a_second_at_least(meter, rate, patience):
     meter.described(description(rate=rate), 0)
     meter.block(block(0, [0], 0), 0)

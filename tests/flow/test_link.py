@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 
 import msgpack
 import numpy as np
@@ -11,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire_helpers import LAYOUT, WIDER, RawBridge, plain, until
 
-from twinstudio.flow import protocol
+from twinstudio.flow import answers, protocol
 from twinstudio.flow.link import Link
 from twinstudio.flow.serve import Endpoint, Handler
-from twinstudio.model.errors import LinkError, SceneError
+from twinstudio.model.errors import LinkError, ProtocolError, SceneError
 
 MS = 1_000_000
 
@@ -241,6 +242,7 @@ def test_that_another_version_of_hello_is_named_and_survived():
         ("layout", {"signals": [{"name": "x", "labels": ["a"], "units": ["ell"]}]}, "ell"),
         ("telemetry", 0, "port"),
         ("rate", float("nan"), "rate"),
+        ("name", "x" * 5000, "too long"),
         ("role", "boss", "role"),
         ("instance", "", "instance"),
     ],
@@ -297,11 +299,28 @@ def test_that_events_nobody_has_any_more_are_counted():
 def test_that_many_missed_events_are_fetched_in_portions():
     events = []
     with Endpoint(role="twin", name="t", layout=LAYOUT, rate=1.0) as endpoint:
-        for k in range(1000):
+        for k in range(5000):
             endpoint.event("info", "k", "text", k=k)
         with Link(endpoint.control, on_event=events.append):
-            until(lambda: len(events) == 1000)
-            assert [event.data["k"] for event in events] == list(range(1000))
+            until(lambda: len(events) == 5000)
+            assert [event.data["k"] for event in events] == list(range(5000))
+
+
+def test_that_a_restarted_source_has_events_and_a_clock_of_its_own():
+    events = []
+    with RawBridge() as bridge:
+        for seq in range(3):
+            bridge.event(seq, published=False)
+        with Link(bridge.control, on_event=events.append) as link:
+            until(lambda: len(events) == 3 and link.clock is not None)
+            bridge.events.clear()
+            bridge.answers["ping"] = lambda r: bridge.reply(r, {"received": 5, "sent": 5})
+            bridge.description["instance"] = "again"
+            bridge.event(0, published=False)
+            until(lambda: len(events) == 4)
+            assert [(e.instance, e.seq) for e in events[2:]] == [("feed", 2), ("again", 0)]
+            until(lambda: link.clock is not None and link.clock.offset < -1.0)
+            assert link.health().events_lost == 0
 
 
 def test_that_the_clock_of_the_source_is_found(blocks):
@@ -487,6 +506,41 @@ def test_that_no_bytes_stop_a_link(fuzzed, messages, answer):
     samples = link.health().received
     bridge.send(next(numbers), [time.monotonic_ns()])
     received(link, samples + 1)
+
+
+fields = st.sampled_from(list(protocol.Description.__struct_fields__))
+trees = st.recursive(
+    atoms,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=8,
+)
+signals = st.fixed_dictionaries({"name": trees, "labels": trees, "units": trees})
+GOOD = {
+    "protocol": 1,
+    "instance": "i",
+    "role": "cell",
+    "name": "n",
+    "software": "s",
+    "telemetry": 1,
+    "revision": 1,
+    "layout": plain(LAYOUT),
+    "rate": 1.0,
+}
+
+
+@given(st.one_of(trees, st.dictionaries(fields, trees).map(lambda odd: GOOD | odd), signals))
+def test_that_any_answer_to_hello_is_a_description_or_a_protocol_error(result):
+    if set(result if isinstance(result, dict) else ()) == {"name", "labels", "units"}:
+        result = GOOD | {"layout": {"signals": [result]}}
+    reply = protocol.Reply(v=1, id=1, ok=True, result=result)
+    answers.other_version(reply)
+    with suppress(ProtocolError):
+        answers.read_description(reply)
+
+
+def test_that_a_description_as_it_should_be_is_taken():
+    reply = protocol.Reply(v=1, id=1, ok=True, result=GOOD)
+    assert answers.read_description(reply).layout == LAYOUT
 
 
 def test_that_nothing_is_left_after_close():

@@ -13,6 +13,7 @@ import msgspec
 import zmq
 
 from twinstudio.flow import protocol
+from twinstudio.flow.answers import check_event, other_version, read_description
 from twinstudio.flow.asking import Asker, UnreadableError, spoken
 from twinstudio.flow.clock import ClockEstimator, ClockModel
 from twinstudio.flow.intake import Intake
@@ -251,7 +252,7 @@ class Link:
             received = time.monotonic_ns()
             try:
                 self._take(frames, received)
-            except (ProtocolError, TwinstudioError):
+            except TwinstudioError:
                 self._bad(spoken(frames[1]) if len(frames) > 1 else None)
 
     def _take(self, frames: list[bytes], received: int) -> None:
@@ -276,9 +277,9 @@ class Link:
             return
         self._meter.answer(received)
         try:
-            description = self._same(reply) or _description(reply)
+            description = self._same(reply) or read_description(reply)
         except ProtocolError as error:
-            version = _other_version(reply)
+            version = other_version(reply)
             if version is not None:
                 self._meter.foreign(version, received)
             else:
@@ -337,8 +338,7 @@ class Link:
 
     def _on_published(self, event: Event) -> None:
         current = self._description
-        if len(event.text) > protocol.MAX_TEXT or event.seq < 0:
-            raise ProtocolError("event out of bounds")
+        check_event(event)
         if current is None or event.instance != current.instance:
             if not self._intake.retired(event.instance):
                 self._soon("hello")  # a new instance: its events are asked for then
@@ -365,7 +365,9 @@ class Link:
         order, instance = question[0], self._description.instance if self._description else ""
         try:
             events = msgspec.convert(reply.result, list[Event]) if reply.ok else []
-        except msgspec.ValidationError:
+            for event in events:
+                check_event(event)
+        except (msgspec.ValidationError, ProtocolError):
             self._meter.garbage()
             events = []
         since, lost = order.since, order.lost
@@ -386,28 +388,3 @@ class Link:
         except Exception as error:  # noqa: BLE001 - one listener must not silence the others
             name = getattr(listener, "__qualname__", type(listener).__name__)
             self._meter.fail(f"listener {name} failed: {type(error).__name__}: {error}")
-
-
-def _description(reply: Reply) -> Description:
-    """The checked description in a reply to hello; raises ProtocolError."""
-    if not reply.ok:
-        raise ProtocolError(f"refuses hello: {reply.error[:200]}")
-    try:
-        description = msgspec.convert(reply.result, Description)
-    except (msgspec.ValidationError, TwinstudioError) as error:
-        raise ProtocolError(f"its description is not valid: {error}") from error
-    if description.protocol != protocol.VERSION:
-        raise ProtocolError(f"it speaks protocol {description.protocol}")
-    if not 1 <= len(description.instance) <= 64 or not 0 < description.telemetry < 65536:
-        raise ProtocolError("its description is not valid: instance or telemetry port")
-    if not (math.isfinite(description.rate) and description.rate >= 0):
-        raise ProtocolError(f"its description is not valid: rate {description.rate}")
-    if description.layout.width < 1:
-        raise ProtocolError("its description is not valid: the layout has no signals")
-    return description
-
-
-def _other_version(reply: Reply) -> int | None:
-    result = reply.result if isinstance(reply.result, dict) else {}
-    version = result.get("protocol")
-    return version if isinstance(version, int) and version != protocol.VERSION else None

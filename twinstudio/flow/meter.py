@@ -213,7 +213,8 @@ class Meter:
     def _patience(self) -> int:
         """How long without samples is still in order [ns]."""
         rate = self._description.rate if self._description else 0.0
-        return max(_SECOND // 2, round(5 * _SECOND / rate)) if rate > 0 else 5 * _SECOND
+        seconds = min(5.0 / rate, 3600.0) if rate > 0 else 5.0
+        return round(max(0.5, seconds) * _SECOND)
 
     def _state(self, now: int) -> tuple[LinkState, str]:
         if self._closed:
