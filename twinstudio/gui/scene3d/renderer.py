@@ -46,7 +46,7 @@ class Renderer:
         self._drawing: Drawing | None = None
 
     def load(self, drawing: Drawing | None) -> None:
-        """Put `drawing` on the card in place of the one before."""
+        """Put `drawing` on the card in place of the one before; raises RenderError if it cannot."""
         self._drawing = drawing
         if drawing is None:
             return
@@ -60,6 +60,12 @@ class Renderer:
             GL_2_0.glEnableVertexAttribArray(place)
             GL_2_0.glVertexAttribPointer(
                 place, count, GL_1_0.GL_FLOAT, False, VERTEX.itemsize, offset
+            )
+        code = gl.problem()
+        if code:
+            raise gl.RenderError(
+                f"the graphics card cannot take {len(drawing.indices) // 3} triangles"
+                f" (OpenGL error {code:#x})"
             )
 
     def bounded(self, state: RenderState) -> RenderState:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TRIANGLES_SOFTWARE = 24_000
 TRIANGLES_GPU = 500_000
+REFINED_PIXELS = 2_500_000
 SETTLED = 0.3
 NICENESS = 5
 NO_OPENGL = (
@@ -127,7 +128,8 @@ class RenderThread(QObject):
     def stats(self) -> tuple[float, float]:
         """Frames a second over the last two seconds, and mean time of a frame [ms]."""
         now = time.monotonic()
-        recent = [cost for when, cost in list(self._times) if now - when < 2.0]
+        with self._change:
+            recent = [cost for when, cost in self._times if now - when < 2.0]
         if not recent:
             return 0.0, 0.0
         return len(recent) / 2.0, 1e3 * sum(recent) / len(recent)
@@ -161,17 +163,19 @@ class RenderThread(QObject):
         try:
             while not self._stopping:
                 job = self._next(SETTLED if rough is not None else None)
-                level = pace.level if job is not None else LEVELS[0]
-                job = job or rough
+                fresh, job = job is not None, job or rough
                 if job is None or self._stopping:
                     continue
+                finest = _finest(job.state, software=renderer.driver.software)
+                level = max(pace.level, finest, key=LEVELS.index) if fresh else finest
                 studio.adopt(job.geometry)
-                rough = job if level != LEVELS[0] else None
+                rough = job if level != finest else None
                 began = time.monotonic()
                 self._publish(studio.draw(job, level))
                 cost = time.monotonic() - began
                 rest = pace.drawn(cost) if level == pace.level else pace.rest(cost)
-                self._times.append((began + cost, cost))
+                with self._change:
+                    self._times.append((began + cost, cost))
                 self._pause(rest)
         finally:
             renderer.close()
@@ -226,6 +230,11 @@ class _Studio:
             self._drawing = None
             self._complain(f"The scene cannot be drawn.\n{error}")
         self._renderer.load(self._drawing)
+
+
+def _finest(state: RenderState, *, software: bool) -> Level:
+    """The quality to draw at when there is time: not so fine that closing has to wait for it."""
+    return LEVELS[1] if software and state.width * state.height > REFINED_PIXELS else LEVELS[0]
 
 
 def _format() -> QSurfaceFormat:
