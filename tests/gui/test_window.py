@@ -169,7 +169,7 @@ def test_that_trouble_with_a_source_stands_there_in_words(
     labels = window.sources.labels
     assert "silent" in labels["cell", "state"].text()
     assert "ended" in labels["twin", "state"].text()
-    assert labels["", "words"].text() == "cell: no sample for 3.2 s\ntwin: signal 11: bad URDF"
+    assert window.sources.words.text() == "cell: no sample for 3.2 s\ntwin: signal 11: bad URDF"
     assert labels["cell", "lost"].text() == "! 12"
     assert labels["cell", "garbage"].isVisible()
     assert not labels["cell", "foreign"].isVisible()
@@ -431,3 +431,31 @@ def test_that_a_source_that_went_away_leaves_the_plots_running(
     assert len(curve(window, 0, "twin")[0]) == 0
     assert len(curve(window, 0, "cell")[0]) > 0
     assert window.plots.curves == 7
+
+
+def test_that_a_source_that_comes_back_has_its_state_again(
+    window: Window, session: FakeSession
+) -> None:
+    ticks(window)
+    session.empty = True
+    ticks(window)
+    assert window.status.cell.text() == "no cell"
+    session.empty = False
+    ticks(window)
+    assert "streaming" in window.sources.labels["cell", "state"].text()
+    assert window.sources.labels["cell", "title"].text() == "Cell"
+
+
+def test_that_notes_of_the_gap_stand_in_one_line_and_whole_in_the_tooltip(
+    window: Window, session: FakeSession
+) -> None:
+    from msgspec.structs import replace
+
+    notes = tuple(f"no delay of joint {k}: the response does not follow" for k in range(5))
+    model = session.snapshot()
+    assert model.window is not None
+    noted = replace(model.window, notes=notes)
+    window.gaps._note(noted.notes)
+    assert window.gaps.notes.text().startswith("5 notes: ")
+    assert "…" in window.gaps.notes.text()
+    assert window.gaps.notes.toolTip() == "\n".join(notes)

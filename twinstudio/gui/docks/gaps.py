@@ -39,7 +39,7 @@ _SORT = Qt.ItemDataRole.UserRole
 Index = QModelIndex | QPersistentModelIndex
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_WIDTHS = (92, 62, 62, 46, 54, 54, 44)
+_WIDTHS = (86, 68, 68, 46, 54, 52, 40)
 OVERALL, TOOL = "all joints", "tool point"
 
 
@@ -263,7 +263,8 @@ class GapDock(QWidget):
         self.part.currentTextChanged.connect(self._choose_part)
         self.notes = QLabel()
         self.notes.setProperty("role", "faint")
-        self.notes.setWordWrap(True)
+        self.notes.setContentsMargins(GRID, 0, GRID, GRID // 2)
+        self.notes.setMinimumWidth(1)
         self.pages = QStackedWidget()
         self.empty = Empty(
             "No gap yet", "It is computed as soon as twin and cell both stream the same joints."
@@ -289,6 +290,7 @@ class GapDock(QWidget):
         for column, width in enumerate(_WIDTHS):
             table.horizontalHeader().resizeSection(column, width)
         table.setFont(number_font(table.font()))
+        table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         table.setShowGrid(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setWordWrap(False)
@@ -324,10 +326,21 @@ class GapDock(QWidget):
         self.notes.setVisible(bool(some and some.notes))
         if some is None:
             return
-        self.notes.setText("\n".join(some.notes))
+        self._note(some.notes)
         table = window or some
         self.span.setText(f"over {fmt.figure((table.end - table.start) / 1e9, 's')}")
         self.model.show_tables(window, run, self._units(frame))
+
+    def _note(self, notes: tuple[str, ...]) -> None:
+        """Caveats in one line; whole in the tooltip."""
+        more = f"{len(notes)} notes: " if len(notes) > 1 else ""
+        room = max(self.width() - 3 * GRID, GRID)
+        text = self.notes.fontMetrics().elidedText(
+            more + " · ".join(notes), Qt.TextElideMode.ElideRight, room
+        )
+        if text != self.notes.text():
+            self.notes.setText(text)
+            self.notes.setToolTip("\n".join(notes))
 
     def set_degrees(self, *, on: bool) -> None:
         """Show angles in degrees, or in mrad."""

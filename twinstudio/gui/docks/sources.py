@@ -90,13 +90,10 @@ class SourcesDock(QWidget):
         self._shown: dict[tuple[str, str], str] = {}
         self.labels: dict[tuple[str, str], QLabel] = {}
         self.captions: dict[str, QLabel] = {}
-        self._counts = QLabel()
+        self.words = _text("What is wrong, in words")
+        self._counts = _text("Counts that are zero")
         self._counts.setProperty("role", "faint")
-        self._counts.setWordWrap(True)
-        self._counts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._counts.setAccessibleName("Counts that are zero")
         self._grid = QGridLayout()
-        self._grid.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
         self._grid.setHorizontalSpacing(GRID)
         self._grid.setVerticalSpacing(2)
         self._grid.setColumnStretch(1, 1)
@@ -104,17 +101,16 @@ class SourcesDock(QWidget):
         self._fill()
         inner = QWidget()
         column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 0, 0)
+        column.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self.words)
         column.addLayout(self._grid)
+        column.addWidget(self._counts)
         column.addStretch()
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setWidget(inner)
         self.pages = QStackedWidget()
         self.empty = Empty("No source yet", "Twin and cell appear here when the session starts.")
         self.pages.addWidget(self.empty)
-        self.pages.addWidget(scroll)
+        self.pages.addWidget(_scrolled(inner))
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self.pages)
@@ -125,8 +121,7 @@ class SourcesDock(QWidget):
             head = self._label(role, "title", 0, k)
             head.setProperty("role", "title")
             self._label(role, "state", 1, k)
-        self._label("", "words", 3, 0, across=3).setWordWrap(True)
-        for row, (name, title, tip) in enumerate((*FIGURES, *COUNTS), start=4):
+        for row, (name, title, tip) in enumerate((*FIGURES, *COUNTS), start=3):
             caption = QLabel(title)
             caption.setProperty("role", "faint")
             caption.setToolTip(tip)
@@ -137,7 +132,6 @@ class SourcesDock(QWidget):
                 label.setFont(number_font(self.font()))
                 label.setAlignment(Qt.AlignmentFlag.AlignRight)
                 label.setAccessibleName(f"{title} of the {role}")
-        self._grid.addWidget(self._counts, 98, 0, 1, 3)
         self.restart: dict[str, QToolButton] = {}
         for k, role in enumerate(ROLES, start=1):
             button = QToolButton()
@@ -149,11 +143,12 @@ class SourcesDock(QWidget):
             self.restart[role] = button
             self._grid.addWidget(button, 2, k)
 
-    def _label(self, role: str, name: str, row: int, column: int, across: int = 1) -> QLabel:
+    def _label(self, role: str, name: str, row: int, column: int) -> QLabel:
         label = QLabel()
         label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        label.setMinimumWidth(1)
         self.labels[role, name] = label
-        self._grid.addWidget(label, row, column, 1, across)
+        self._grid.addWidget(label, row, column)
         return label
 
     def _restarter(self, role: SourceName) -> Callable[[], None]:
@@ -177,7 +172,7 @@ class SourcesDock(QWidget):
             if source is not None and trouble:
                 words.append(f"{role}: {source.note or source.health.text}")
         self._show_counts(sources)
-        label = self.labels["", "words"]
+        label = self.words
         label.setVisible(bool(words))
         text = "\n".join(word if len(word) < 300 else word[:300] + "…" for word in words)
         if text != label.text():
@@ -189,6 +184,7 @@ class SourcesDock(QWidget):
             for name in ("title", "state", *(n for n, _, _ in (*FIGURES, *COUNTS))):
                 self._put(role, name, fmt.NOTHING)
             self._put(role, "title", role.capitalize())
+            self._shown.pop((role, "state"), None)
             return
         state = state_of(source)
         title = self.labels[role, "title"]
@@ -199,12 +195,11 @@ class SourcesDock(QWidget):
         colour = {"streaming": self._theme.good, "silent": self._theme.warning}.get(
             state, self._theme.alarm if state in ("dead", "incompatible") else self._theme.faint
         )
-        icon = state_icon(state, self._theme)
         label = self.labels[role, "state"]
         if self._shown.get((role, "state")) != state:
             label.setTextFormat(Qt.TextFormat.RichText)
             self._shown[role, "state"] = state
-            label.setText(_with_icon(icon, STATES[state], colour))
+            label.setText(_with_icon(state_icon(state, self._theme), STATES[state], colour))
             label.setAccessibleName(f"State of the {role}: {STATES[state]}")
         label.setToolTip(source.note or source.health.text)
         for name, _, _ in (*FIGURES, *COUNTS):
@@ -232,6 +227,26 @@ class SourcesDock(QWidget):
             label.setProperty("role", look)
             label.style().unpolish(label)
             label.style().polish(label)
+
+
+def _text(name: str) -> QLabel:
+    """A label that wraps and takes what width there is."""
+    label = QLabel()
+    label.setWordWrap(True)
+    label.setMinimumWidth(1)
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    label.setAccessibleName(name)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+def _scrolled(widget: QWidget) -> QScrollArea:
+    scroll = QScrollArea()
+    scroll.setWidgetResizable(True)
+    scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setWidget(widget)
+    return scroll
 
 
 def _worth_saying(source: SourceView) -> bool:
