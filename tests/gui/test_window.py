@@ -386,6 +386,8 @@ def test_that_help_pages_open_in_a_dock(window: Window) -> None:
     window.show_help("# Title\n\nWords")
     assert window.docks["help"].isVisible()
     assert "Words" in window.help.browser.toPlainText()
+    window.actions_.help.trigger()
+    assert "Ctrl+Shift+P" in window.help.browser.toPlainText()
 
 
 def test_that_a_long_scene_name_is_shortened_and_whole_in_the_tooltip(make_window) -> None:

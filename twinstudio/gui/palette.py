@@ -184,4 +184,4 @@ class Palette(QFrame):
 
 
 def _plain(action: QAction) -> str:
-    return action.text().replace("&", "").replace("…", "")
+    return action.text().split("\t")[0].replace("&", "").replace("…", "")

@@ -140,5 +140,5 @@ QLabel[role="faint"] {{ color: {theme.faint}; }}
 QLabel[role="title"] {{ font-weight: 600; }}
 QLabel[role="alarm"] {{ color: {theme.alarm}; font-weight: 600; }}
 QLabel[role="warning"] {{ color: {theme.warning}; font-weight: 600; }}
-QFrame[role="popover"] {{ background: {theme.raised}; border: 1px solid {theme.line}; }}
+QFrame[role="popover"] {{ background: {theme.raised}; border: 1px solid {theme.faint}; }}
 """

@@ -20,7 +20,7 @@ from twinstudio.gui import theme as look
 from twinstudio.gui.actions import Actions
 from twinstudio.gui.bridge import Bridge
 from twinstudio.gui.docks.gaps import GapDock
-from twinstudio.gui.docks.help import HelpDock, pages
+from twinstudio.gui.docks.help import WINDOW_PAGE, HelpDock, pages
 from twinstudio.gui.docks.log import LogDock
 from twinstudio.gui.docks.scene_tree import SceneTree
 from twinstudio.gui.docks.sources import SourcesDock
@@ -258,6 +258,8 @@ class Window(QMainWindow):
 
     def open_palette(self) -> None:
         """Offer every command."""
+        for popover in (self.endpoint, self.layout_name):
+            popover.hide()
         self.palette_.open()
 
     def toggle_fullscreen(self) -> None:
@@ -267,8 +269,8 @@ class Window(QMainWindow):
     def show_help(self, text: str | None) -> None:
         """Show Markdown `text`, or the first page."""
         found = pages()
-        fallback = next(iter(found.values()), "# Help\n\nThere are no help pages in this build.")
-        self.help.show_page(fallback if text is None else text)
+        first = found.get(WINDOW_PAGE, "# Help\n\nThere are no help pages in this build.")
+        self.help.show_page(first if text is None else text)
         self.docks["help"].show()
         self.docks["help"].raise_()
 

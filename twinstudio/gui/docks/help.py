@@ -5,6 +5,8 @@ from importlib.resources import files
 from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
+WINDOW_PAGE = "The window"
+
 
 def pages() -> dict[str, str]:
     """Title -> text of every page, in Markdown; the title is its first heading."""

@@ -141,7 +141,7 @@ class SourcesDock(QWidget):
             button.clicked.connect(self._restarter(role))
             button.hide()
             self.restart[role] = button
-            self._grid.addWidget(button, 2, k)
+            self._grid.addWidget(button, 2, k, Qt.AlignmentFlag.AlignLeft)
 
     def _label(self, role: str, name: str, row: int, column: int) -> QLabel:
         label = QLabel()
