@@ -8,6 +8,7 @@ from twinstudio.model.errors import LayoutError, PhysicsError
 from twinstudio.model.kinematics import Kinematics, pose
 from twinstudio.model.scene import load_scene
 from twinstudio.model.signals import Layout, joint_signals
+from twinstudio.physics.rates import step_rates
 from twinstudio.physics.rollout import rollout, slope
 from twinstudio.physics.stepper import OBJECTS_EVERY, Stepper
 from twinstudio.physics.world import World
@@ -252,3 +253,8 @@ def test_that_taking_nothing_gives_an_empty_block(tmp_path):
         stamps, values = stepper.take()
     assert stamps.shape == (0,)
     assert values.shape == (0, stepper.layout.width)
+
+
+def test_that_step_rates_are_measured_for_all_three_kinds(tmp_path):
+    rates = step_rates(scene_in(tmp_path, ARM_SCENE + BALL), 1000)
+    assert min(rates.bare, rates.driven, rates.instrumented) > 0.0
