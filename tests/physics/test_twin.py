@@ -307,6 +307,16 @@ def test_that_a_twin_that_strays_too_far_is_set_to_the_cell(axis):
         assert "axis was off by 0.006 m" in feed.told[-1][2]
 
 
+def test_that_a_twin_that_strays_all_the_time_is_told_once_a_second(axis):
+    with following(axis, "resynchronised") as (feed, follower, _):
+        stamps = np.arange(10, 1500, 10) * MS
+        places = np.where(np.arange(len(stamps)) % 2, 0.1, 0.2)
+        feed.send(stamps, np.column_stack([places, 0 * places, places[::-1]]))
+        advance(feed, follower, 0, 1500)
+        assert follower.counts.resynchronised > 100
+        assert feed.codes() == ["synchronised", "resynchronised", "resynchronised"]
+
+
 def test_that_a_cell_the_twin_cannot_use_is_an_alarm_and_the_twin_goes_on(axis):
     with following(axis, kinds=("joint.position",)) as (feed, follower, _):
         feed.send([10 * MS], [[0.1]])

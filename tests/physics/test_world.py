@@ -3,7 +3,7 @@ import pytest
 from world_helpers import ARM, ARM_SCENE, BALL, PENDULUM, PENDULUM_SCENE, scene_in
 
 from twinstudio.model.errors import PhysicsError, SceneError
-from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.kinematics import Kinematics, quaternion_of_rpy
 from twinstudio.model.scene import data_folder, load_scene
 from twinstudio.physics.bodies import link_frame
 from twinstudio.physics.inverse import InverseDynamics
@@ -94,6 +94,20 @@ def test_that_reset_brings_objects_back(tmp_path):
         assert world.object_pose("ball") == (5.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
         world.step()
         assert world.object_pose("ball")[2] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_that_an_object_of_a_model_is_told_by_its_link_frame(tmp_path):
+    other = """
+[[objects]]
+name = "other"
+model = "robot.urdf"
+at = { position = [9.0, 1.0, 0.5], rpy = [0.1, 0.2, 0.3] }
+"""
+    with World(scene_in(tmp_path, ARM_SCENE + other)) as world:
+        assert world.movable == ("other",)
+        told = world.object_pose("other")
+        assert told[:3] == pytest.approx((9.0, 1.0, 0.5))
+        assert told[3:] == pytest.approx(quaternion_of_rpy((0.1, 0.2, 0.3)))
 
 
 def test_that_a_ray_names_what_it_meets(tmp_path):

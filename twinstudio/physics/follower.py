@@ -15,6 +15,9 @@ from twinstudio.physics.stepper import Row, Stepper
 from twinstudio.physics.track import Inbox, Sample, Track, slopes
 from twinstudio.physics.world import CommandKind, World
 
+QUIET = 1_000_000_000
+"""ns between two events that tell of a twin that strays; all are counted."""
+
 
 class Outlet(Protocol):
     """Where a follower sends what it has to tell."""
@@ -62,6 +65,7 @@ class Follower:
         self._track: Track | None = None
         self._sample: Sample | None = None
         self._to_set = ""
+        self._quiet_until = 0
         self._imposed: tuple[Row, Row] | None = None
         self._effort: Row = self._still
         self._target: Row = self._home
@@ -239,7 +243,13 @@ class Follower:
         worst = off.index(max(off))
         self._world.set_joints(sample.position, sample.velocity or self._still)
         self._counts.resynchronised += 1
+        if sample.time < self._quiet_until:
+            return
+        self._quiet_until = sample.time + QUIET
         joint = self._world.joints[worst]
         unit = "m" if joint in self._world.prismatic else "rad"
-        text = f"the twin was set to the cell: {joint} was off by {max(off):.3g} {unit}"
+        text = (
+            f"the twin was set to the cell: {joint} was off by {max(off):.3g} {unit}"
+            f" ({self._counts.resynchronised} times so far)"
+        )
         self._outlet.tell("warning", "resynchronised", text)

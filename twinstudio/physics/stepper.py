@@ -8,7 +8,7 @@ collection.
 
 import struct
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +48,12 @@ class Stepper:
         self.command = command
         self.layout = twin_layout(world, command)
         self._tool = ToolPath(world.tree())
-        self._pack = struct.Struct(f"{len(world.joints)}d").pack
+        self._width = len(world.joints) * (len(MEASURED) + (command is not None))
+        self._pack = struct.Struct(f"{self._width}d").pack
         self._read = world.reader()
         self._step = world.stepper()
         self._drive = world.driver(command or "position")
-        self._read_objects = [_reader(world, name) for name in world.movable]
+        self._read_objects = [world.object_reader(name) for name in world.movable]
         self._count = 0
         self._last: Row | None = None
         # PyBullet reports no motor effort when it is the one that was asked for.
@@ -66,10 +67,7 @@ class Stepper:
 
     def _clear(self) -> None:
         self._stamps = array("q")
-        self._position = bytearray()
-        self._velocity = bytearray()
-        self._efforts = bytearray()
-        self._commands = bytearray()
+        self._rows = bytearray()
         self._objects = array("d")
         self._object_rows: list[int] = []
 
@@ -80,11 +78,7 @@ class Stepper:
         motors keep it. An effort acts for one step and always is.
         """
         position, velocity, _, effort = zip(*self._read(), strict=False)
-        pack = self._pack
-        self._position += pack(*position)
-        self._velocity += pack(*velocity)
-        self._efforts += pack(*(self._effort or effort))
-        self._commands += pack(*target)
+        self._rows += self._pack(*position, *velocity, *(self._effort or effort), *target)
         if not self._count % self._objects_every:
             self._see_objects()
         self._count += 1
@@ -103,12 +97,7 @@ class Stepper:
         """
         self.world.set_joints(*state)
         position, velocity, _, _ = zip(*self._read(), strict=False)
-        pack = self._pack
-        self._position += pack(*position)
-        self._velocity += pack(*velocity)
-        self._efforts += pack(*effort)
-        if command is not None:
-            self._commands += pack(*command)
+        self._rows += self._pack(*position, *velocity, *effort, *(command or ()))
         if not self._count % self._objects_every:
             self._see_objects()
         self._count += 1
@@ -123,21 +112,18 @@ class Stepper:
 
     def take(self) -> tuple[Stamps, Values]:
         """The rows since the last call: int64[n] ns, float64[n, layout.width]."""
-        n, joints = len(self._stamps), len(self.world.joints)
-        tables = [self._position, self._velocity, self._efforts]
-        if self.command is not None:
-            tables.append(self._commands)
-        columns = [np.frombuffer(table).reshape(n, joints) for table in tables]
-        columns.append(self._tool.poses(columns[0]))
-        columns.append(self._object_columns(n))
+        n = len(self._stamps)
+        measured = np.frombuffer(self._rows).reshape(n, self._width)
+        tool = self._tool.poses(measured[:, : len(self.world.joints)])
+        values = np.hstack([measured, tool, self._object_columns(n)])
         stamps = np.array(self._stamps, dtype=np.int64)
-        values = np.hstack(columns)
         self._clear()
         return stamps, values
 
     def _see_objects(self) -> None:
         for read in self._read_objects:
-            self._objects.extend(read())
+            position, orientation = read()
+            self._objects.extend(position + orientation)
         self._object_rows.append(len(self._stamps))
 
     def _object_columns(self, n: int) -> NDArray[np.float64]:
@@ -147,10 +133,3 @@ class Stepper:
         newest = np.searchsorted(self._object_rows, np.arange(n), side="right")
         self._held = known[-1:]
         return known[newest]
-
-
-def _reader(world: World, name: str) -> Callable[[], Sequence[float]]:
-    def read() -> Sequence[float]:
-        return world.object_pose(name)
-
-    return read

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import msgspec
 
+from twinstudio.flow.lifetime import Lifetime
 from twinstudio.flow.link import Link
 from twinstudio.flow.protocol import Level, Operation
 from twinstudio.flow.serve import Endpoint, Handler
@@ -25,7 +26,6 @@ from twinstudio.model.errors import LinkError
 from twinstudio.model.scene import Scene, TwinMode, load_scene
 from twinstudio.model.signals import Layout
 from twinstudio.physics.follower import Follower
-from twinstudio.flow.lifetime import Lifetime
 from twinstudio.physics.pacing import Pacer
 from twinstudio.physics.track import Inbox
 from twinstudio.physics.world import World
@@ -38,6 +38,8 @@ LOOK_EVERY = 500_000_000
 """ns between two looks at how the cell's link is doing."""
 PATIENCE = 10.0
 """s that a request may wait for its turn between two steps."""
+GLANCE = 0.1
+"""s between two looks at whether the twin still runs, while a request waits."""
 _SWITCH = 0.5e-3
 MODES: tuple[TwinMode, ...] = ("commanded", "following", "resynchronised")
 
@@ -147,6 +149,12 @@ class TwinServer:
     def run(self, pacer: Pacer, *, until: Callable[[], bool]) -> None:
         """Step, publish and do what is asked, until `until` says so."""
         self._pacer = pacer
+        try:
+            self._loop(pacer, until)
+        finally:
+            self._pacer = None
+
+    def _loop(self, pacer: Pacer, until: Callable[[], bool]) -> None:
         follower, calls = self._follower, self._calls
         behind = round(self.scene.twin.behind * 1e9)
         published = looked = stalls = 0
@@ -160,7 +168,7 @@ class TwinServer:
             if now - looked >= LOOK_EVERY:
                 looked = now
                 self._look_at_cell()
-                stalls = self._tell_stalls(stalls)
+                stalls = self._tell_stalls(pacer, stalls)
             while not calls.empty():
                 _carry_out(*calls.get())
 
@@ -188,13 +196,12 @@ class TwinServer:
             self.tell("info", "cell-found", "samples come from the cell")
         self._cell_state = state
 
-    def _tell_stalls(self, known: int) -> int:
-        assert self._pacer is not None
-        if self._pacer.stalls != known:
-            left = self._pacer.left_out / 1e9
-            text = f"the twin fell behind {self._pacer.stalls} times and left out {left:.3f} s"
+    def _tell_stalls(self, pacer: Pacer, known: int) -> int:
+        if pacer.stalls != known:
+            left = pacer.left_out / 1e9
+            text = f"the twin fell behind {pacer.stalls} times and left out {left:.3f} s in all"
             self.tell("warning", "stalled", text)
-        return self._pacer.stalls
+        return pacer.stalls
 
     # ------------------------------------------------------------ requests
 
@@ -219,7 +226,8 @@ class TwinServer:
 
     def status(self) -> dict[str, Any]:
         """Pace, mode and counts; times in s."""
-        pace = msgspec.to_builtins(self._pacer.pace()) if self._pacer is not None else {}
+        pacer = self._pacer
+        pace = msgspec.to_builtins(pacer.pace()) if pacer is not None else {}
         return {
             **pace,
             "mode": self._follower.mode,
@@ -276,10 +284,13 @@ class TwinServer:
             return call()
         done: Future[Any] = Future()
         self._calls.put((call, done))
-        try:
-            return done.result(timeout=PATIENCE)
-        except TimeoutError:
-            raise LinkError(f"the twin did not get to it within {PATIENCE:g} s") from None
+        for _ in range(round(PATIENCE / GLANCE)):
+            try:
+                return done.result(timeout=GLANCE)
+            except TimeoutError:
+                if self._pacer is None:
+                    raise LinkError("the twin is ending") from None
+        raise LinkError(f"the twin did not get to it within {PATIENCE:g} s")
 
 
 def _carry_out(call: Callable[[], Any], done: Future[Any]) -> None:

@@ -107,7 +107,6 @@ class World:
             self.client, self.robot, self._all_joints, self.scene.robot, self._where
         )
         self.objects = {thing.name: self._load_object(thing) for thing in self.scene.objects}
-        self._offsets = {body: self._offset(body) for body in self.objects.values()}
         self.movable = tuple(
             thing.name for thing in self.scene.objects if self._moves(self.objects[thing.name])
         )
@@ -187,13 +186,26 @@ class World:
 
     def object_pose(self, name: str) -> Pose:
         """Pose of an object's base link, x y z qx qy qz qw."""
+        position, orientation = self.object_reader(name)()
+        return (*position, *orientation)
+
+    def object_reader(self, name: str) -> Callable[[], tuple[Pose, Pose]]:
+        """A function that reads position and quaternion of an object's base link, fast."""
         body = self.objects[name]
-        position, orientation = self.client.getBasePositionAndOrientation(body)
-        offset = self._offsets[body]
+        read: Callable[[], tuple[Pose, Pose]] = partial(
+            pybullet.getBasePositionAndOrientation, body, physicsClientId=self.client.id
+        )
+        offset = self._offset(body)
         if offset is None:
-            return (*position, *orientation)
-        world = matrix(np.array([*position, *orientation])) @ np.linalg.inv(offset)
-        return tuple(float(x) for x in pose(world))
+            return read
+        back = np.linalg.inv(offset)
+
+        def link() -> tuple[Pose, Pose]:
+            (x, y, z), (qx, qy, qz, qw) = read()
+            told = tuple(pose(matrix(np.array([x, y, z, qx, qy, qz, qw])) @ back).tolist())
+            return told[:3], told[3:]
+
+        return link
 
     # ------------------------------------------------------------ drives
 
