@@ -20,7 +20,7 @@ def display() -> Iterator[dict[str, str] | None]:
         return
     read, write = os.pipe()
     screen = ["-screen", "0", "1366x768x24", "+extension", "GLX", "-nolisten", "tcp"]
-    server = subprocess.Popen(  # noqa: S603 - the X server just found
+    server = subprocess.Popen(
         [program, "-displayfd", str(write), *screen], pass_fds=[write], stderr=subprocess.DEVNULL
     )
     os.close(write)

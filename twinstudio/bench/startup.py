@@ -36,7 +36,7 @@ def measure(seconds: float) -> list[Row]:  # noqa: ARG001 - takes as long as it 
 
 def _seconds(command: list[str], environment: dict[str, str]) -> float:
     """The number a child prints."""
-    done = subprocess.run(  # noqa: S603 - our own modules
+    done = subprocess.run(
         command, env=environment, check=True, capture_output=True, text=True, timeout=60
     )
     return float(done.stdout.split()[-1])

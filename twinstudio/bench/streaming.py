@@ -46,7 +46,7 @@ class Receiver:
 def synthetic(columns: int, rate: int, batch: int, role: str) -> Iterator[str]:
     """A synthetic source as a child process; yields its control address."""
     arguments = [str(columns), str(rate), str(batch), role]
-    process = subprocess.Popen(  # noqa: S603 - our own module
+    process = subprocess.Popen(
         [sys.executable, "-m", "twinstudio.bench.source", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,34 +1,53 @@
-"""Which OpenGL this machine offers: for bug reports."""
+"""What draws here: asked in a process of its own, since Qt aborts without a display."""
 
 import os
+import subprocess
 import sys
 
-from PySide6.QtGui import QOffscreenSurface, QOpenGLContext
-
-from twinstudio.gui.app import create_application
-
-_VERSION, _RENDERER = 0x1F02, 0x1F01
+SECONDS = 20.0
 
 
 def describe() -> str:
-    """Version and renderer, or ``none`` with the reason."""
-    if not _has_display():
+    """Renderer and version of OpenGL, or why there is none."""
+    if sys.platform == "linux" and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
         return "none: there is no display"
-    create_application()
-    context = QOpenGLContext()
-    surface = QOffscreenSurface()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "twinstudio.gui.opengl"],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"none: no answer within {SECONDS:g} s"
+    if done.returncode != 0:
+        first = (done.stderr.strip().splitlines() or ["no reason given"])[0]
+        return f"none: {first}"
+    return done.stdout.strip()
+
+
+def _ask() -> str:
+    from PySide6.QtGui import (  # noqa: PLC0415 - only this process needs Qt
+        QGuiApplication,
+        QOffscreenSurface,
+        QOpenGLContext,
+    )
+
+    from twinstudio.gui.scene3d.gl import driver  # noqa: PLC0415
+
+    application = QGuiApplication([])
+    context, surface = QOpenGLContext(), QOffscreenSurface()
     surface.create()
-    if not context.create() or not context.makeCurrent(surface):
-        return "none: no OpenGL context can be made on this display"
-    functions = context.functions()
-    texts = (functions.glGetString(name) for name in (_VERSION, _RENDERER))
-    found = ", ".join(str(text) for text in texts if text)
+    if not (context.create() and context.makeCurrent(surface)):
+        raise SystemExit("no OpenGL context on this display")
+    found = driver()
     context.doneCurrent()
-    return found or "unknown"
+    del application
+    return f"{found.renderer}, {found.version}{' (software)' if found.software else ''}"
 
 
-def _has_display() -> bool:
-    # Qt ends the process when there is none, so this is asked first.
-    if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM") == "offscreen":
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+if __name__ == "__main__":
+    sys.stdout.write(_ask() + "\n")
