@@ -12,7 +12,7 @@ from twinstudio.model.kinematics import JointKind, KinematicTree, Link, matrix, 
 from twinstudio.model.scene import Robot
 from twinstudio.physics.shapes import Form, Visual
 
-__all__ = ["Joint", "Visual", "joints_of", "tree_of", "visuals_of"]
+__all__ = ["Joint", "Visual", "chosen_joints", "joints_of", "tree_of", "visuals_of"]
 
 # PyBullet's numbers for joint types and for shapes; they are part of its wire
 # format and do not change.
@@ -67,6 +67,49 @@ def _joint(info: tuple[Any, ...]) -> Joint:
         lower=info[8] if limited else -math.inf,
         upper=info[9] if limited else math.inf,
         max_effort=info[10],
+    )
+
+
+def chosen_joints(joints: list[Joint], robot: Robot, where: str) -> list[Joint]:
+    """The driven joints of `robot`, in its order, among all of a model.
+
+    Raises SceneError naming `where`, the joint and what was expected, when scene
+    and model do not fit each other.
+    """
+    movable = {joint.name: joint for joint in joints if joint.kind != "fixed"}
+    for name in (*robot.joints, *robot.held):
+        if name not in movable:
+            key = "joints" if name in robot.joints else "held"
+            raise SceneError(
+                f"key 'robot.{key}': '{name}' is no movable joint of the model",
+                where=where,
+                hint=f"it has {', '.join(movable)}",
+            )
+    for name in movable:
+        if (name in robot.joints) == (name in robot.held):
+            raise SceneError(
+                f"movable joint '{name}' must stand in robot.joints or in robot.held", where=where
+            )
+    chosen = [movable[name] for name in robot.joints]
+    for k, joint in enumerate(chosen):
+        _check_home(joint, robot.home[k], where)
+        if not robot.max_effort and joint.max_effort <= 0.0:
+            raise SceneError(
+                f"joint '{joint.name}' has no largest effort in the model",
+                where=where,
+                hint="set robot.max_effort",
+            )
+    return chosen
+
+
+def _check_home(joint: Joint, home: float, where: str) -> None:
+    if joint.lower <= home <= joint.upper:
+        return
+    unit = "m" if joint.kind == "prismatic" else "rad"
+    raise SceneError(
+        f"key 'robot.home': {home:.6g} {unit} of '{joint.name}' lies outside its limits"
+        f" {joint.lower:.6g} ... {joint.upper:.6g} {unit}",
+        where=where,
     )
 
 

@@ -25,7 +25,7 @@ from twinstudio.model.errors import PhysicsError, SceneError
 from twinstudio.model.geometry import ROBOT, SceneGeometry
 from twinstudio.model.kinematics import KinematicTree, matrix, pose, quaternion_of_rpy
 from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene
-from twinstudio.physics.bodies import Joint, Visual, joints_of, tree_of, visuals_of
+from twinstudio.physics.bodies import Visual, chosen_joints, joints_of, tree_of, visuals_of
 from twinstudio.physics.models import engine_copy, model_kind
 from twinstudio.physics.shapes import TRIANGLES, drawable
 
@@ -394,47 +394,14 @@ class World:
         return bool(self.client.getDynamicsInfo(body, -1)[0] > 0.0)
 
     def _choose_joints(self) -> None:
-        """Find the scene's joints in the model and check what it says of them."""
-        robot, found = self.scene.robot, {joint.name: joint for joint in self._all_joints}
-        movable = [joint for joint in self._all_joints if joint.kind != "fixed"]
-        names = ", ".join(joint.name for joint in movable)
-        for name in (*robot.joints, *robot.held):
-            if name not in found or found[name].kind == "fixed":
-                key = "joints" if name in robot.joints else "held"
-                raise SceneError(
-                    f"key 'robot.{key}': '{name}' is no movable joint of the model",
-                    where=self._where,
-                    hint=f"it has {names}",
-                )
-        for joint in movable:
-            if (joint.name in robot.joints) == (joint.name in robot.held):
-                raise SceneError(
-                    f"movable joint '{joint.name}' must stand in robot.joints or in robot.held",
-                    where=self._where,
-                )
-        chosen = [found[name] for name in robot.joints]
+        robot, joints = self.scene.robot, self._all_joints
+        chosen = chosen_joints(joints, robot, self._where)
+        movable = [joint for joint in joints if joint.kind != "fixed"]
         self.joints = robot.joints
         self.indices = [joint.index for joint in chosen]
         self.prismatic = tuple(joint.name for joint in chosen if joint.kind == "prismatic")
         self.limits = np.array([[joint.lower, joint.upper] for joint in chosen])
         self.max_effort = list(robot.max_effort) or [joint.max_effort for joint in chosen]
-        self._held = [found[name] for name in robot.held]
         self.dofs = [movable.index(joint) for joint in chosen]
         self.rest = [robot.held.get(joint.name, 0.0) for joint in movable]
-        self._check_values(chosen)
-
-    def _check_values(self, chosen: list[Joint]) -> None:
-        for joint, home, effort in zip(chosen, self.scene.robot.home, self.max_effort, strict=True):
-            if not joint.lower <= home <= joint.upper:
-                unit = "m" if joint.kind == "prismatic" else "rad"
-                raise SceneError(
-                    f"key 'robot.home': {home:.6g} {unit} of '{joint.name}' lies outside its"
-                    f" limits {joint.lower:.6g} ... {joint.upper:.6g} {unit}",
-                    where=self._where,
-                )
-            if effort <= 0.0:
-                raise SceneError(
-                    f"joint '{joint.name}' has no largest effort in the model",
-                    where=self._where,
-                    hint="set robot.max_effort",
-                )
+        self._held = [joint for joint in movable if joint.name in robot.held]
