@@ -461,3 +461,25 @@ def test_that_notes_of_the_gap_stand_in_one_line_and_whole_in_the_tooltip(
     assert window.gaps.notes.text().startswith("5 notes: ")
     assert "…" in window.gaps.notes.text()
     assert window.gaps.notes.toolTip() == "\n".join(notes)
+
+
+def test_that_a_click_on_a_plot_selects_its_joint(window: Window, qtbot: QtBot) -> None:
+    ticks(window)
+    panel = window.plots.panels[4]
+    place = panel.main.vb.mapToScene(panel.main.vb.rect().center())
+    view = window.plots.view
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.mapFromScene(place))
+    assert window.selection.joint == JOINTS[4]
+
+
+def test_that_the_keys_move_through_time_and_change_the_window(window: Window) -> None:
+    timeline = window.bridge.timeline
+    window.actions_.back.trigger()
+    assert timeline.age == pytest.approx(1.0)
+    window.actions_.forward.trigger()
+    assert timeline.live
+    window.actions_.longer.trigger()
+    ticks(window)
+    assert curve(window, 0, "cell")[0][0] == pytest.approx(-20.0)
+    window.actions_.shorter.trigger()
+    assert timeline.window == 10.0

@@ -56,3 +56,15 @@ def test_that_closing_a_live_window_leaves_no_thread(live, qtbot: QtBot) -> None
     assert session.closed
     left = [t for t in threading.enumerate() if t is not threading.main_thread()]
     assert left == []
+
+
+def test_that_a_floated_view_goes_on_drawing(live, qtbot: QtBot) -> None:
+    window, _ = live
+    qtbot.waitUntil(lambda: window.viewer.stats()[0] > 0, timeout=20_000)
+    dock = window.docks["viewer"]
+    dock.setFloating(True)
+    frame = window.viewer.scene._frame
+    qtbot.waitUntil(lambda: window.viewer.scene._frame is not frame, timeout=20_000)
+    dock.setFloating(False)
+    frame = window.viewer.scene._frame
+    qtbot.waitUntil(lambda: window.viewer.scene._frame is not frame, timeout=20_000)

@@ -22,6 +22,9 @@ from twinstudio.gui.window import Window
 if TYPE_CHECKING:
     from twinstudio.session.session import Session
 
+# Python's own 5 ms, times the many calls of one repaint, would be felt.
+_SWITCH_SECONDS = 0.001
+
 
 def create_application(arguments: list[str] | None = None) -> QApplication:
     """The one QApplication; an existing one is returned as it is.
@@ -60,12 +63,10 @@ def run(
     window = Window(session, settings or remembered.open_settings())
     window.closed.connect(app.quit)
     window.show()
-    # What is loaded by now stays: the collector need not walk it while frames are drawn.
-    gc.freeze()
     QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
     if seconds is not None:
         QTimer.singleShot(round(seconds * 1e3), lambda: _finish(window, screenshot))
-    with _interruptible(window), _complaints(window):
+    with _interruptible(window), _complaints(window), _responsive():
         app.exec()
     if window.failure:
         sys.stderr.write(f"{window.failure}\n")
@@ -96,7 +97,6 @@ def measure(session: "Session", seconds: float, *, settle: float = 3.0) -> Windo
         window.setGeometry(0, 0, 1366, 768)
         window.arrange_watch()
         window.show()
-        gc.freeze()
 
         def finish() -> None:
             found.append(_report(window))
@@ -105,7 +105,8 @@ def measure(session: "Session", seconds: float, *, settle: float = 3.0) -> Windo
         QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
         QTimer.singleShot(round(settle * 1e3), lambda: window.bridge.probe(on=True))
         QTimer.singleShot(round((settle + seconds) * 1e3), finish)
-        app.exec()
+        with _responsive():
+            app.exec()
     return found[0]
 
 
@@ -118,6 +119,22 @@ def _finish(window: Window, screenshot: Path | None) -> None:
     if screenshot is not None:
         window.grab().save(str(screenshot))
     window.close()
+
+
+@contextmanager
+def _responsive() -> Iterator[None]:
+    """The threads of links and gap give way to the window sooner, and no long collections.
+
+    What is loaded by now stays, so the collector need not walk it while frames are drawn.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before)
 
 
 @contextmanager

@@ -73,9 +73,10 @@ class NumberAxis(pg.AxisItem):
 class TimeBox(pg.ViewBox):
     """Dragging scrubs through time, Ctrl+wheel changes how much is shown."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, clicked: Callable[[], None]) -> None:
         super().__init__(enableMenu=False)
         self._timeline = timeline
+        self._clicked = clicked
         self.setMouseEnabled(x=False, y=False)
         self.disableAutoRange()
 
@@ -98,21 +99,30 @@ class TimeBox(pg.ViewBox):
         self._timeline.look_back(self._timeline.age + seconds)
 
     def mouseClickEvent(self, ev: object) -> None:
-        """A double click goes back to live."""
+        """A click selects the joint, a double click goes back to live."""
         if ev.double():  # type: ignore[attr-defined]
             self._timeline.resume()
+        else:
+            self._clicked()
 
 
 class Panel:
     """Draws the traces of one component; lives in a cell of a graphics layout."""
 
     def __init__(
-        self, layout: pg.GraphicsLayout, timeline: Timeline, label: str, font: QFont
+        self,
+        layout: pg.GraphicsLayout,
+        timeline: Timeline,
+        label: str,
+        font: QFont,
+        clicked: Callable[[str], None],
     ) -> None:
         self.label = label
         small = QFont(font)
         small.setPointSizeF(_SMALL)
-        self.main, self.strip = _plot(layout, timeline, small, 0), _plot(layout, timeline, small, 1)
+        self.main, self.strip = (
+            _plot(layout, TimeBox(timeline, lambda: clicked(label)), small, row) for row in (0, 1)
+        )
         # Axes that say nothing are not there, only their room: each costs time a frame.
         self.strip.hideAxis("left")
         self.strip.layout.setColumnFixedWidth(0, AXIS_WIDTH)
@@ -188,27 +198,39 @@ class Panel:
         """What is drawn of ``cell``, ``twin`` or ``gap``: time [s] and value, as shown."""
         return self._lines["gap" if source == "gap" else "main"].data_of(source)
 
-    def draw(self, traces: list[Trace], seconds: float, factors: Callable[[Trace], float]) -> None:
-        """Draw `traces` [SI] times `factors`; their time 0 stands `seconds` left of the end."""
+    def draw(
+        self, traces: list[Trace], factors: Callable[[Trace], float], *, shrink: bool = True
+    ) -> None:
+        """Draw `traces` [SI] times `factors`; their time 0 is the left end of the span.
+
+        shrink: whether value axes may become shorter now. Axes that change are painted
+        anew, a millisecond each: the stack lets one panel a frame do so.
+        """
         ranges: dict[str, list[tuple[float, float]]] = {"main": [], "gap": []}
         missing = {"cell", "twin", "gap"}
         for trace in traces:
             value = trace.value * factors(trace)
             part = "gap" if trace.source == "gap" else "main"
-            self._lines[part].set_data(trace.source, trace.time - seconds, value)
+            self._lines[part].set_data(trace.source, trace.time - self._span, value)
             missing.discard(trace.source)
             ranges[part].append(_range(value))
         for source in missing:
             nothing = np.empty(0)
             self._lines["gap" if source == "gap" else "main"].set_data(source, nothing, nothing)
         for part, plot in (("main", self.main), ("gap", self.strip)):
-            self._fit(part, plot, ranges[part])
+            self._fit(part, plot, ranges[part], shrink)
 
-    def _fit(self, part: str, plot: pg.PlotItem, ranges: list[tuple[float, float]]) -> None:
+    def _fit(
+        self,
+        part: str,
+        plot: pg.PlotItem,
+        ranges: list[tuple[float, float]],
+        shrink: bool,
+    ) -> None:
         scale = self._scales[part]
         low = min((low for low, _ in ranges), default=math.inf)
         high = max((high for _, high in ranges), default=-math.inf)
-        if scale.fit(low, high):
+        if scale.fit(low, high, shrink=shrink):
             plot.vb.setYRange(scale.low, scale.high, padding=0)
             self._frame_lines()
             if part == "gap":
@@ -229,9 +251,9 @@ def _range(value: Floats) -> tuple[float, float]:
     return (float(kept.min()), float(kept.max())) if len(kept) else (np.inf, -np.inf)
 
 
-def _plot(layout: pg.GraphicsLayout, timeline: Timeline, font: QFont, row: int) -> pg.PlotItem:
+def _plot(layout: pg.GraphicsLayout, box: TimeBox, font: QFont, row: int) -> pg.PlotItem:
     axes = {side: NumberAxis(side, font) for side in ("left", "bottom")}
-    plot = pg.PlotItem(viewBox=TimeBox(timeline), axisItems=axes, enableMenu=False)
+    plot = pg.PlotItem(viewBox=box, axisItems=axes, enableMenu=False)
     plot.hideButtons()
     plot.layout.setContentsMargins(0, 0, 0, 0)
     layout.addItem(plot, row=row, col=0)

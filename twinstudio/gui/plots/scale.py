@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-_MARGIN = 0.15
+_MARGIN = 0.2
 _SHRINK_BELOW = 0.45
 
 
@@ -29,8 +29,11 @@ class Scale:
     high: float = 1.0
     fresh: bool = True
 
-    def fit(self, low: float, high: float) -> bool:
-        """Make room for data from `low` to `high`; True when the range changed."""
+    def fit(self, low: float, high: float, *, shrink: bool = True) -> bool:
+        """Make room for data from `low` to `high`; True when the range changed.
+
+        shrink: whether it may also become smaller now.
+        """
         if not (math.isfinite(low) and math.isfinite(high)):
             return False
         if self.symmetric:
@@ -39,7 +42,7 @@ class Scale:
         used = (high - low) / (self.high - self.low)
         inside = self.low <= low and high <= self.high
         floor = (self.high - self.low) <= self.smallest * 1.001
-        if inside and not self.fresh and (used > _SHRINK_BELOW or floor):
+        if inside and not self.fresh and (used > _SHRINK_BELOW or floor or not shrink):
             return False
         return self._move(low, high)
 

@@ -37,6 +37,7 @@ class PlotStack(QWidget):
         self.panels: list[Panel] = []
         self._drawn: object = None
         self._columns = 0
+        self._turn = 0
         self.bar = PlotBar(bridge.timeline)
         self.cursors = Cursors(bridge.timeline, self)
         self.readout = Readout()
@@ -129,8 +130,9 @@ class PlotStack(QWidget):
         found: dict[str, list[Trace]] = {panel.label: [] for panel in self.panels}
         for trace in self._bridge.session.traces(query):
             found[trace.label].append(trace)
-        for panel in self.panels:
-            panel.draw(found[panel.label], timeline.window, self._factor)
+        self._turn = (self._turn + 1) % len(self.panels)
+        for k, panel in enumerate(self.panels):
+            panel.draw(found[panel.label], self._factor, shrink=k == self._turn)
 
     def _factor(self, trace: Trace) -> float:
         small = trace.source == "gap"
@@ -150,7 +152,7 @@ class PlotStack(QWidget):
         for k, label in enumerate(labels):
             cell = self.view.addLayout(row=k // self._columns, col=k % self._columns)
             cell.setContentsMargins(0, 0, 0, 0)
-            panel = Panel(cell, self._bridge.timeline, label, font)
+            panel = Panel(cell, self._bridge.timeline, label, font, self._selection.select)
             panel.restyle(self._theme)
             unit = choice.units[choice.labels.index(label)]
             panel.caption(
