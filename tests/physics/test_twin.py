@@ -278,17 +278,36 @@ def test_that_a_following_twin_is_where_the_cell_was_measured(tmp_path):
         q = 0.3 + 0.5 * stamps / 1e9
         feed.send(stamps, np.column_stack([q, np.full(len(q), 0.5)]))
         block = advance(feed, follower, 0, 80)
-        latest = np.searchsorted(stamps, block.stamps, side="right") - 1
-        np.testing.assert_array_equal(block.of("joint.position")[:, 0], q[latest])
+        # On the line between samples, and held after the last.
+        expected = 0.3 + 0.5 * np.minimum(block.stamps, stamps[-1]) / 1e9
+        position = block.of("joint.position")[:, 0]
+        np.testing.assert_allclose(position, expected, rtol=0.0, atol=1e-12)
         assert set(block.of("joint.velocity").ravel()) == {0.5}
-        weight = 2.0 * 9.81 * 0.5 * np.sin(q[latest])
-        np.testing.assert_allclose(block.of("joint.effort")[:, 0], weight, atol=1e-6)
+        weight = 2.0 * 9.81 * 0.5 * np.sin(expected)
+        np.testing.assert_allclose(block.of("joint.effort")[:, 0], weight, atol=1e-5)
+
+
+def test_that_a_following_twin_does_not_bridge_a_long_pause(axis):
+    with following(axis, "following", kinds=("joint.position",)) as (feed, follower, _):
+        feed.send([10 * MS, 500 * MS], [[0.1], [0.2]])
+        block = advance(feed, follower, 0, 510)
+        assert set(block.of("joint.position")[:490, 0]) == {0.1}
+        assert block.of("joint.position")[-1, 0] == 0.2
+        assert np.abs(block.of("joint.velocity")).max() == 0.0
+
+
+def test_that_effort_includes_the_acceleration_of_a_cell_that_tells_positions_only(axis):
+    with following(axis, "following", kinds=("joint.position",)) as (feed, follower, _):
+        stamps = np.arange(10, 100) * MS
+        feed.send(stamps, (0.5 * 2.0 * (stamps / 1e9) ** 2)[:, None])
+        block = advance(feed, follower, 0, 99)
+        assert block.of("joint.effort")[-1, 0] == pytest.approx(2.0 * 95.1, rel=1e-3)
 
 
 def test_that_speed_is_taken_from_positions_where_the_cell_has_none(axis):
     with following(axis, "following", kinds=("joint.position",)) as (feed, follower, _):
         stamps = np.arange(10, 60) * MS
-        feed.send(stamps, (0.2 * stamps / 1e9)[:, None])
+        feed.send(stamps, 0.2 * stamps[:, None] / 1e9)
         block = advance(feed, follower, 0, 59)
         assert block.of("joint.velocity")[-1, 0] == pytest.approx(0.2)
         assert "command.position" not in block.layout

@@ -11,8 +11,9 @@ from twinstudio.model.scene import TwinMode
 from twinstudio.model.signals import Layout
 from twinstudio.physics.cellview import cell_view
 from twinstudio.physics.inverse import InverseDynamics
+from twinstudio.physics.motion import Motion, Motions, between
 from twinstudio.physics.stepper import Row, Stepper
-from twinstudio.physics.track import Inbox, Sample, Track, slopes
+from twinstudio.physics.track import Inbox, Sample, Track
 from twinstudio.physics.world import CommandKind, World
 
 QUIET = 1_000_000_000
@@ -66,8 +67,9 @@ class Follower:
         self._sample: Sample | None = None
         self._to_set = ""
         self._quiet_until = 0
-        self._imposed: tuple[Row, Row] | None = None
-        self._effort: Row = self._still
+        self._motions = Motions(self._inverse)
+        self._now: Motion | None = None
+        self._next: Motion | None = None
         self._target: Row = self._home
         self._stepper = Stepper(world, "position")
 
@@ -118,9 +120,8 @@ class Follower:
             if self._to_set:
                 self._set_to(sample)
             self._use(sample)
-        if self._imposed is not None:
-            command = self._sample.command if self._sample is not None else None
-            self._stepper.impose(instant, self._imposed, self._effort, command or None)
+        if self._now is not None:
+            self._impose(self._now, instant)
         else:
             self._stepper.advance(instant, self._target)
 
@@ -134,6 +135,8 @@ class Follower:
         if self._track is not None:
             self._track.view.must_serve(mode)
         self._mode = mode
+        self._motions.forget()
+        self._next = None
         self._world.release()
         self._stepper.forget_command()
         if self._track is None and self._description is not None:
@@ -157,7 +160,7 @@ class Follower:
         self._hold(self._world.joint_state()[0].tolist())
 
     def _hold(self, position: Row) -> None:
-        self._sample = self._imposed = None
+        self._sample = self._now = None
         self._target = position
         self._drive_by("position")
 
@@ -199,6 +202,8 @@ class Follower:
     def _set_to(self, sample: Sample) -> None:
         """Set the robot to the cell and say so."""
         code, self._to_set = self._to_set, ""
+        self._motions.forget()
+        self._next = None
         assert self._track is not None
         self._drive_by(self._track.view.kind)
         if code == "resynchronised":
@@ -214,24 +219,26 @@ class Follower:
     def _use(self, sample: Sample) -> None:
         """Let a sample act from this step on."""
         if self._mode == "following":
-            self._impose(sample)
+            following = self._next is not None and self._next.time == sample.time
+            self._now = self._next if following else self._motions.of(sample)
             return
-        self._imposed = None
+        self._now = self._next = None
         self._target = sample.command
         if self._mode == "resynchronised":
             self._check(sample)
 
-    def _impose(self, sample: Sample) -> None:
-        assert self._track is not None
-        older = self._track.before(sample)
-        velocity, acceleration = sample.velocity, self._still
-        if older is not None:
-            span = sample.time - older.time
-            velocity = velocity or slopes(sample.position, older.position, span)
-            if older.velocity:
-                acceleration = slopes(velocity, older.velocity, span)
-        self._imposed = (sample.position, velocity or self._still)
-        self._effort = self._inverse.effort(*self._imposed, acceleration)
+    def _impose(self, now: Motion, instant: int) -> None:
+        """A step with the robot where the cell was at `instant`.
+
+        The twin is behind the cell, so that the sample after is mostly here already.
+        """
+        ahead = self._track.ahead() if self._track is not None else None
+        if ahead is not None and (self._next is None or self._next.time != ahead.time):
+            self._next = self._motions.of(ahead)
+        motion = between(now, self._next if ahead is not None else None, instant)
+        command = self._sample.command if self._sample is not None else None
+        state = (motion.position, motion.velocity)
+        self._stepper.impose(instant, state, motion.effort, command or None)
 
     def _check(self, sample: Sample) -> None:
         """Set the robot to the cell if a joint is too far off."""

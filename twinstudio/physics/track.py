@@ -12,9 +12,7 @@ from twinstudio.physics.cellview import CellView, held
 
 MOST_WAITING = 4000
 """Blocks that may wait for the twin; beyond that the oldest are dropped, and counted."""
-SLOPE_SPAN = 20_000_000
-"""ns over which a speed or acceleration of the cell is taken."""
-_PAST = 2_000
+_KEPT = 2_000
 
 
 Item = Description | tuple[Block, ClockModel | None]
@@ -112,16 +110,14 @@ class Track:
         k = bisect_right(times, instant, k)
         self._next = k
         sample = self._samples[k - 1]
-        if k > 2 * _PAST:
-            del self._times[: k - _PAST], self._samples[: k - _PAST]
-            self._next = _PAST
+        if k > _KEPT:
+            del self._times[: k - 1], self._samples[: k - 1]
+            self._next = 1
         return sample
 
-    def before(self, sample: Sample) -> Sample | None:
-        """A sample some SLOPE_SPAN ns older than `sample`, to take slopes over."""
-        k = bisect_right(self._times, sample.time - SLOPE_SPAN) - 1
-        older = self._samples[max(k, 0)]
-        return older if older.time < sample.time else None
+    def ahead(self) -> Sample | None:
+        """The sample after the newest that was due, if it has come already."""
+        return self._samples[self._next] if self._next < len(self._samples) else None
 
     def _read(self, block: Block, which: str) -> list[list[float]]:
         """Rows of one part of a block, NaN replaced by what held before."""
@@ -138,9 +134,3 @@ class Track:
         """What counts as the reading before the first: home, or standing still."""
         rests = which == "position" or (which == "command" and self.view.kind == "position")
         return self.home if rests else [0.0] * len(self.home)
-
-
-def slopes(newer: list[float], older: list[float], span: int) -> list[float]:
-    """Change per second from `older` to `newer`, `span` ns later."""
-    seconds = span / 1e9
-    return [(b - a) / seconds for a, b in zip(older, newer, strict=True)]
