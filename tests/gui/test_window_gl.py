@@ -2,6 +2,7 @@ import os
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gui.fake_session import FakeSession
 from pytestqt.qtbot import QtBot
@@ -46,7 +47,7 @@ def test_that_the_view_shows_the_instant_that_is_held(live, qtbot: QtBot) -> Non
     window.bridge.timeline.look_back(20.0)
     qtbot.waitUntil(lambda: "ago" in window.viewer.when.text(), timeout=5_000)
     held = session.moment(window.bridge.timeline.end).twin
-    qtbot.waitUntil(lambda: (window.viewer.scene._state.twin == held).all(), timeout=5_000)
+    qtbot.waitUntil(lambda: np.array_equal(window.viewer.scene._state.twin, held), timeout=5_000)
 
 
 def test_that_closing_a_live_window_leaves_no_thread(live, qtbot: QtBot) -> None:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QSettings, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 
 from twinstudio.gui import settings as remembered
@@ -68,6 +68,7 @@ def run(
         QTimer.singleShot(round(seconds * 1e3), lambda: _finish(window, screenshot))
     with _interruptible(window), _complaints(window), _responsive():
         app.exec()
+    _delete(window)
     if window.failure:
         sys.stderr.write(f"{window.failure}\n")
     return 1 if window.failure else 0
@@ -107,12 +108,19 @@ def measure(session: "Session", seconds: float, *, settle: float = 3.0) -> Windo
         QTimer.singleShot(round((settle + seconds) * 1e3), finish)
         with _responsive():
             app.exec()
+        _delete(window)
     return found[0]
 
 
 def _report(window: Window) -> WindowReport:
     view_fps, view_ms = window.viewer.stats()
     return WindowReport(window.bridge.stats(), window.plots.curves, view_fps, view_ms)
+
+
+def _delete(window: Window) -> None:
+    """Delete `window` now: after the event loop has ended nobody else would."""
+    window.deleteLater()
+    QCoreApplication.sendPostedEvents(window, QEvent.Type.DeferredDelete)
 
 
 def _finish(window: Window, screenshot: Path | None) -> None:
