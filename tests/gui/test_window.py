@@ -168,7 +168,7 @@ def test_that_trouble_with_a_source_stands_there_in_words(
     ticks(window)
     labels = window.sources.labels
     assert "silent" in labels["cell", "state"].text()
-    assert "ended" in labels["twin", "state"].text()
+    assert "died" in labels["twin", "state"].text()
     assert window.sources.words.text() == "cell: no sample for 3.2 s\ntwin: signal 11: bad URDF"
     assert labels["cell", "lost"].text() == "! 12"
     assert labels["cell", "garbage"].isVisible()
@@ -483,3 +483,18 @@ def test_that_the_keys_move_through_time_and_change_the_window(window: Window) -
     assert curve(window, 0, "cell")[0][0] == pytest.approx(-20.0)
     window.actions_.shorter.trigger()
     assert timeline.window == 10.0
+
+
+def test_that_a_replay_that_rests_is_no_trouble(window: Window, session: FakeSession) -> None:
+    session.cell_health = health(state="silent", text="no samples", age=3.0)
+    session.replay = ReplayView("/l.mcap", 15.0, 60.0, 1.0, paused=True, loop=False)
+    ticks(window)
+    assert window.status.cell.text() == "cell paused"
+    assert not window.sources.words.isVisible()
+    session.replay = ReplayView("/l.mcap", 60.0, 60.0, 1.0, paused=False, loop=False)
+    ticks(window)
+    assert window.status.cell.text() == "cell at its end"
+    session.replay = ReplayView("/l.mcap", 20.0, 60.0, 1.0, paused=False, loop=False)
+    ticks(window)
+    assert window.status.cell.text() == "cell silent"
+    assert window.sources.words.text() == "cell: no samples"

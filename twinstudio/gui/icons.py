@@ -22,6 +22,8 @@ def state_icon(state: str, theme: Theme) -> QIcon:
         "silent": ("triangle", theme.warning),
         "incompatible": ("cross", theme.alarm),
         "closed": ("square", theme.faint),
+        "paused": ("pause", theme.faint),
+        "ended": ("square", theme.faint),
         "dead": ("cross", theme.alarm),
         "info": ("dot", theme.faint),
         "warning": ("triangle", theme.warning),

@@ -134,7 +134,7 @@ def cell_text(snapshot: Snapshot) -> str:
     if source is None:
         return "no cell"
     health = source.health
-    state = state_of(source)
+    state = state_of(source, snapshot.replay)
     if state != "streaming":
         return f"cell {STATES[state]}"
     offset = fmt.plus_minus(health.offset, health.offset_bound, 1e3, "ms")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from twinstudio.session.session import Session
 
 LAST = "_last"
+_SIZE = (1600, 960)
 _SPACE_PRESSED = (QEvent.Type.KeyPress, Qt.Key.Key_Space)
 
 
@@ -194,7 +195,8 @@ class Window(QMainWindow):
         self.actions_.fill_layouts(remembered.layouts(self._settings))
 
     def _restore(self) -> None:
-        self.resize(1280, 720)
+        area = self.screen().availableGeometry()
+        self.resize(min(_SIZE[0], area.width()), min(_SIZE[1], area.height()))
         geometry = self._settings.value("geometry")
         if geometry is not None:
             self.restoreGeometry(geometry)

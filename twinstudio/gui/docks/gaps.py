@@ -10,6 +10,7 @@ from PySide6.QtCore import (
     QSortFilterProxyModel,
     Qt,
 )
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -284,11 +285,8 @@ class GapDock(QWidget):
         table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QTableView.SelectionMode.SingleSelection)
         table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(22)
-        table.horizontalHeader().setMinimumSectionSize(40)
-        table.horizontalHeader().setStretchLastSection(True)
-        for column, width in enumerate(_WIDTHS):
-            table.horizontalHeader().resizeSection(column, width)
+        table.verticalHeader().setDefaultSectionSize(20)
+        table.horizontalHeader().setMinimumSectionSize(36)
         table.setFont(number_font(table.font()))
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         table.setShowGrid(False)
@@ -330,6 +328,13 @@ class GapDock(QWidget):
         table = window or some
         self.span.setText(f"over {fmt.figure((table.end - table.start) / 1e9, 's')}")
         self.model.show_tables(window, run, self._units(frame))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Columns share the width, so that none is out of sight."""
+        super().resizeEvent(event)
+        room = self.width() - self.table.verticalScrollBar().sizeHint().width()
+        for column, width in enumerate(_WIDTHS):
+            self.table.horizontalHeader().resizeSection(column, width * room // sum(_WIDTHS))
 
     def _note(self, notes: tuple[str, ...]) -> None:
         """Caveats in one line; whole in the tooltip."""

@@ -21,8 +21,10 @@ from twinstudio.gui.docks.empty import Empty
 from twinstudio.gui.icons import state_icon
 from twinstudio.gui.theme import GRID, Theme, number_font
 from twinstudio.model.health import Health
-from twinstudio.model.views import SourceName, SourceView
+from twinstudio.model.views import ReplayView, SourceName, SourceView
 
+_END_SECONDS = 0.1
+_WELL = ("", "streaming", "paused", "ended")
 ROLES: tuple[SourceName, ...] = ("cell", "twin")
 FIGURES = (
     ("rate", "Rate", "Samples per second, over the last second or so"),
@@ -48,13 +50,23 @@ STATES = {
     "silent": "silent",
     "incompatible": "does not fit",
     "closed": "closed",
-    "dead": "ended",
+    "dead": "died",
+    "paused": "paused",
+    "ended": "at its end",
 }
 
 
-def state_of(source: SourceView) -> str:
-    """The link state, or ``dead`` when the process behind it has ended."""
-    return source.health.state if source.running else "dead"
+def state_of(source: SourceView, replay: ReplayView | None = None) -> str:
+    """The link state, unless the process behind it has died or a replay rests."""
+    if not source.running:
+        return "dead"
+    state = source.health.state
+    if state == "silent" and source.role == "cell" and replay is not None:
+        if replay.paused:
+            return "paused"
+        if not replay.loop and replay.position >= replay.duration - _END_SECONDS:
+            return "ended"
+    return state
 
 
 def figure_text(name: str, health: Health) -> str:
@@ -166,8 +178,9 @@ class SourcesDock(QWidget):
         words = []
         for role in ROLES:
             source = frame.snapshot.source(role)
-            self._show_source(role, source)
-            trouble = source is not None and _worth_saying(source)
+            state = "" if source is None else state_of(source, frame.snapshot.replay)
+            self._show_source(role, source, state)
+            trouble = bool(source and source.note) or state not in _WELL
             self.restart[role].setVisible(trouble)
             if source is not None and trouble:
                 words.append(f"{role}: {source.note or source.health.text}")
@@ -179,14 +192,13 @@ class SourcesDock(QWidget):
             label.setText(text)
             label.setToolTip("\n".join(words))
 
-    def _show_source(self, role: str, source: SourceView | None) -> None:
+    def _show_source(self, role: str, source: SourceView | None, state: str) -> None:
         if source is None:
             for name in ("title", "state", *(n for n, _, _ in (*FIGURES, *COUNTS))):
                 self._put(role, name, fmt.NOTHING)
             self._put(role, "title", role.capitalize())
             self._shown.pop((role, "state"), None)
             return
-        state = state_of(source)
         title = self.labels[role, "title"]
         where = f"{source.title}\n{source.control}"
         if title.toolTip() != where:
@@ -247,10 +259,6 @@ def _scrolled(widget: QWidget) -> QScrollArea:
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setWidget(widget)
     return scroll
-
-
-def _worth_saying(source: SourceView) -> bool:
-    return bool(source.note) or state_of(source) != "streaming"
 
 
 def _with_icon(icon: QIcon, words: str, colour: str) -> str:

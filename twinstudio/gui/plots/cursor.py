@@ -150,7 +150,7 @@ class Readout(QWidget):
         self.table.verticalHeader().setDefaultSectionSize(20)
         head = self.table.horizontalHeader()
         head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for column, width in enumerate((62, 62, 66, 46), start=1):
+        for column, width in enumerate((60, 60, 64, 56), start=1):
             head.resizeSection(column, width)
         self.table.setFont(number_font(self.font()))
         self.table.setShowGrid(False)

@@ -23,7 +23,7 @@ from twinstudio.gui.timeline import Timeline
 from twinstudio.model.views import Trace
 
 AXIS_WIDTH = 44
-MINIMUM_HEIGHT = 100
+MINIMUM_HEIGHT = 88
 _SMALL = 8
 # Least distance of ticks [px]: along the time axis, along a value axis.
 _APART = (44.0, 13.0)
