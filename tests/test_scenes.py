@@ -30,7 +30,7 @@ def test_that_a_shipped_scene_stands_still_at_home(name):
         world.driver("position")(scene.robot.home)
         for _ in range(1000):
             world.step()
-        np.testing.assert_allclose(world.joint_state()[0], scene.robot.home, atol=8e-3)
+        np.testing.assert_allclose(world.joint_state()[0], scene.robot.home, atol=5e-3)
         for thing, before in rest.items():
             moved = np.linalg.norm(np.subtract(world.object_pose(thing)[:3], before[:3]))
             assert moved < 2e-3, f"{thing} moved by {moved} m"
