@@ -1,6 +1,7 @@
 """How fast a scene steps: bare PyBullet against the twin with everything it measures."""
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Iterator
 
@@ -33,25 +34,23 @@ class StepRates(msgspec.Struct, frozen=True, kw_only=True):
 def step_rates(scene: Scene, steps: int = 20_000) -> StepRates:
     """Measure `scene` over `steps` steps of each kind; takes some 4 s for the demo.
 
-    The three take turns of 500 steps, so that a machine with other work to do slows
-    all of them alike.
+    The three take turns of 500 steps, and the median turn counts, so that a machine
+    with other work to do slows all of them alike.
     """
     with World(scene) as bare, World(scene) as driven, World(scene) as full:
         stepper = Stepper(full, "position")
         with Endpoint(role="twin", name="rates", layout=stepper.layout, rate=0.0) as endpoint:
             bare.driver("position")(scene.robot.home)
             turns = [_bare(bare), _driven(driven), _full(stepper, endpoint)]
-            taken = [0.0, 0.0, 0.0]
-            for turn in range(max(1, steps // _TURN) + 1):
-                for k, advance in enumerate(turns):
+            taken: list[list[float]] = [[], [], []]
+            for _ in range(max(1, steps // _TURN) + 1):
+                for times, advance in zip(taken, turns, strict=True):
                     begun = time.perf_counter()
                     advance(_TURN)
-                    if turn:  # the first warms up
-                        taken[k] += time.perf_counter() - begun
-            count = max(1, steps // _TURN) * _TURN
-            return StepRates(
-                bare=count / taken[0], driven=count / taken[1], instrumented=count / taken[2]
-            )
+                    times.append(time.perf_counter() - begun)
+    # The first turn warms up.
+    rates = [_TURN / statistics.median(times[1:]) for times in taken]
+    return StepRates(bare=rates[0], driven=rates[1], instrumented=rates[2])
 
 
 def _commands(scene: Scene) -> Iterator[list[float]]:

@@ -234,27 +234,21 @@ class World:
         Position and velocity targets stay in force until the next call; an
         effort acts for one step.
         """
-        twin, count = self.scene.twin, len(self.indices)
-        modes = {
-            "position": pybullet.POSITION_CONTROL,
-            "velocity": pybullet.VELOCITY_CONTROL,
-            "effort": pybullet.TORQUE_CONTROL,
-        }
-        fixed: dict[str, Any] = {"physicsClientId": self.client.id}
-        if kind != "effort":
-            fixed["forces"] = self.max_effort
-            fixed["velocityGains"] = [twin.velocity_gain] * count
+        control, robot, indices = pybullet.setJointMotorControlArray, self.robot, self.indices
+        client, forces, count = self.client.id, self.max_effort, len(self.indices)
+        position_gains = [self.scene.twin.position_gain] * count
+        velocity_gains = [self.scene.twin.velocity_gain] * count
         if kind == "position":
-            fixed["positionGains"] = [twin.position_gain] * count
-        # Everything that does not change is bound once: this is called every step.
-        control: Callable[..., None] = partial(
-            pybullet.setJointMotorControlArray, self.robot, self.indices, modes[kind], **fixed
-        )
-        if kind == "position":
-            return lambda target: control(targetPositions=target)
+            still, mode = [0.0] * count, pybullet.POSITION_CONTROL
+            # This is called every step, and by position it is a third faster.
+            return lambda target: control(
+                robot, indices, mode, target, still, forces, position_gains, velocity_gains, client
+            )
+        bound = partial(control, robot, indices, physicsClientId=client)
         if kind == "velocity":
-            return lambda target: control(targetVelocities=target)
-        return lambda target: control(forces=target)
+            bound = partial(bound, pybullet.VELOCITY_CONTROL, forces=forces)
+            return lambda target: bound(targetVelocities=target, velocityGains=velocity_gains)
+        return lambda target: bound(pybullet.TORQUE_CONTROL, forces=target)
 
     def reader(self) -> Callable[[], tuple[tuple[Any, ...], ...]]:
         """A function that reads the driven joints as PyBullet tells them, fast.
