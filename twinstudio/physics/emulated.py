@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from twinstudio.flow.lifetime import Lifetime
 from twinstudio.flow.protocol import Operation
 from twinstudio.flow.serve import Endpoint, Handler
 from twinstudio.model.errors import LinkError, TwinstudioError
 from twinstudio.model.scene import load_scene
 from twinstudio.physics.cellfaults import NAMES, Faults, LossyEndpoint, flag, number, only
 from twinstudio.physics.emulatedcell import RATE, EmulatedCell, emulated_cell
-from twinstudio.flow.lifetime import Lifetime
 
 __all__ = ["CellServer", "EmulatedCell", "emulated_cell", "serve"]
 
