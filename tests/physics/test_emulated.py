@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from twinstudio.model.errors import PhysicsError, SceneError
-from twinstudio.model.kinematics import quaternion_of_rpy
+from twinstudio.model.rotations import quaternion_of_rpy
 from twinstudio.model.scene import Scene, load_scene
 from twinstudio.physics.cellfile import (
     CellTruth,

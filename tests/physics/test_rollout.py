@@ -5,7 +5,8 @@ from world_helpers import ARM_SCENE, BALL, PENDULUM, PENDULUM_SCENE, scene_in
 
 from twinstudio.model.block import Block
 from twinstudio.model.errors import LayoutError, PhysicsError
-from twinstudio.model.kinematics import Kinematics, pose
+from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.rotations import pose
 from twinstudio.model.scene import load_scene
 from twinstudio.model.signals import Layout, joint_signals
 from twinstudio.physics.rates import step_rates

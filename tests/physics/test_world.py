@@ -3,7 +3,8 @@ import pytest
 from world_helpers import ARM, ARM_SCENE, BALL, PENDULUM, PENDULUM_SCENE, scene_in
 
 from twinstudio.model.errors import PhysicsError, SceneError
-from twinstudio.model.kinematics import Kinematics, quaternion_of_rpy
+from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.rotations import quaternion_of_rpy
 from twinstudio.model.scene import data_folder, load_scene
 from twinstudio.physics.bodies import link_frame
 from twinstudio.physics.inverse import InverseDynamics

@@ -1,4 +1,4 @@
-"""A known delay and clock offset are injected; how well are they recovered?"""
+"""Recovers a known delay and a known clock offset."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -22,7 +22,7 @@ class _Watch(QObject):
         super().__init__()
         self.seen: float | None = None
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt
         """Qt's hook: every event of the watched window."""
         if self.seen is None and event.type() == QEvent.Type.Paint:
             self.seen = time.time()

@@ -25,7 +25,9 @@ def measure(seconds: float) -> list[Row]:  # noqa: ARG001 - takes as long as it 
             return [
                 Row("start.first_frame", float("nan"), "s (no display)", "< 3", passed=False),
             ]
-        imports = min(_seconds([sys.executable, "-c", IMPORTS], environment) for _ in range(REPEATS))
+        imports = min(
+            _seconds([sys.executable, "-c", IMPORTS], environment) for _ in range(REPEATS)
+        )
         command = [sys.executable, "-m", "twinstudio.bench.first_frame"]
         frame = min(_seconds(command, environment) for _ in range(REPEATS))
     return [

@@ -1,4 +1,4 @@
-"""The twin process beside the emulated cell: does it keep real time, how late are its steps?"""
+"""The twin process beside the emulated cell: its pace, and how late its steps are."""
 
 import time
 

@@ -25,7 +25,9 @@ def bench(
     """
     from twinstudio.bench import run
     from twinstudio.cli import show
+    from twinstudio.physics.quiet import keep_output_clean
 
+    keep_output_clean()
     rows = run(names or [], seconds=seconds)
     if as_json:
         show.json({"rows": [row.as_json() for row in rows]})

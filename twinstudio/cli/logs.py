@@ -81,8 +81,10 @@ def gap(
     """
     from twinstudio.cli import show
     from twinstudio.gap.table import as_json as figures
+    from twinstudio.physics.quiet import keep_output_clean
     from twinstudio.session.offline import gap_of_log, report_of
 
+    keep_output_clean()
     outcome = gap_of_log(log, scene)
     if html is not None:
         report_of(outcome, html)

@@ -5,7 +5,7 @@ alike, at display rate and for whole logs at once; none of them may step a
 simulator for it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.errors import LayoutError
+from twinstudio.model.rotations import Matrices, matrix, pose
 
-Matrices = NDArray[np.float64]
+Floats = NDArray[np.float64]
 JointKind = Literal["fixed", "revolute", "prismatic"]
 
 
@@ -60,134 +61,98 @@ class KinematicTree(msgspec.Struct, frozen=True, kw_only=True):
         raise LayoutError(f"no link '{link}'", hint=f"there are {names}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    parent: int
-    kind: JointKind
-    origin: Matrices
-    axis: NDArray[np.float64]
-    coordinate: int
-    rest: float
-
-
 class Kinematics:
-    """Forward kinematics of one tree, prepared once."""
+    """Forward kinematics of one tree, prepared once.
+
+    Each joint's transform is linear in 1, sin q and cos q (or in 1 and q, for one
+    that slides), so the fixed transforms around it are multiplied in beforehand.
+    """
 
     def __init__(self, tree: KinematicTree) -> None:
         self.tree = tree
         self.tip = tree.index(tree.tip)
         self._base = matrix(np.asarray(tree.base))
-        self._steps = [_prepared(link) for link in tree.links]
+        self._parts = [_parts(link) for link in tree.links]
+        self._chain, self._last = self._condensed()
 
-    def links(self, q: NDArray[np.float64]) -> Matrices:
+    def links(self, q: Floats) -> Matrices:
         """Poses of all links in the world.
 
         q: float64[..., joints], rad or m. Returns float64[..., links, 4, 4].
         Raises LayoutError when q has another width than the tree has joints.
         """
-        return self._forward(q, range(len(self._steps)))
+        self._must_fit(q)
+        poses = np.empty((*q.shape[:-1], len(self.tree.links), 4, 4))
+        for k, link in enumerate(self.tree.links):
+            parent = self._base if link.parent < 0 else poses[..., link.parent, :, :]
+            value = q[..., link.coordinate] if link.coordinate >= 0 else np.array(link.rest)
+            poses[..., k, :, :] = parent @ _moved(self._parts[k], value, link.kind)
+        return poses
 
-    def tool(self, q: NDArray[np.float64]) -> Matrices:
+    def tool(self, q: Floats) -> Matrices:
         """Pose of the tool link, float64[..., 4, 4], for q float64[..., joints]."""
-        chain, k = [], self.tip
-        while k >= 0:
-            chain.append(k)
-            k = self._steps[k].parent
-        return self._forward(q, chain[::-1])[..., self.tip, :, :]
+        self._must_fit(q)
+        frames: Matrices = np.broadcast_to(np.eye(4), (*q.shape[:-1], 4, 4))
+        for coordinate, kind, parts in self._chain:
+            frames = frames @ _moved(parts, q[..., coordinate], kind)
+        tool: Matrices = frames @ self._last
+        return tool
 
-    def _forward(self, q: NDArray[np.float64], order: "list[int] | range") -> Matrices:
+    def tool_poses(self, q: Floats) -> Floats:
+        """Pose of the tool link, float64[..., 7] x y z qx qy qz qw, for float64[..., joints]."""
+        return pose(self.tool(q))
+
+    def _condensed(self) -> "tuple[list[tuple[int, JointKind, Floats]], Matrices]":
+        """Moving joints from base to tool with all fixed transforms before each, and the rest."""
+        chain: list[tuple[int, JointKind, Floats]] = []
+        fixed = self._base
+        for k in self._towards_tool():
+            link = self.tree.links[k]
+            if link.coordinate >= 0 and link.kind != "fixed":
+                chain.append((link.coordinate, link.kind, fixed @ self._parts[k]))
+                fixed = np.eye(4)
+            else:
+                fixed = fixed @ _moved(self._parts[k], np.array(link.rest), link.kind)
+        return chain, fixed
+
+    def _towards_tool(self) -> Iterable[int]:
+        order, k = [], self.tip
+        while k >= 0:
+            order.append(k)
+            k = self.tree.links[k].parent
+        return reversed(order)
+
+    def _must_fit(self, q: Floats) -> None:
         if q.shape[-1:] != (len(self.tree.joints),):
             raise LayoutError(
                 f"the robot has {len(self.tree.joints)} joints, got an array {list(q.shape)}"
             )
-        poses = np.zeros((*q.shape[:-1], len(self._steps), 4, 4))
-        for k in order:
-            step = self._steps[k]
-            parent = self._base if step.parent < 0 else poses[..., step.parent, :, :]
-            poses[..., k, :, :] = parent @ step.origin @ _motion(step, q)
-        return poses
 
 
-def matrix(pose: NDArray[np.float64]) -> Matrices:
-    """Homogeneous matrices float64[..., 4, 4] of poses float64[..., 7] (x y z qx qy qz qw)."""
-    x, y, z, w = (pose[..., k] for k in range(3, 7))
-    out = np.zeros((*pose.shape[:-1], 4, 4))
-    out[..., 0, 0] = 1 - 2 * (y * y + z * z)
-    out[..., 0, 1] = 2 * (x * y - z * w)
-    out[..., 0, 2] = 2 * (x * z + y * w)
-    out[..., 1, 0] = 2 * (x * y + z * w)
-    out[..., 1, 1] = 1 - 2 * (x * x + z * z)
-    out[..., 1, 2] = 2 * (y * z - x * w)
-    out[..., 2, 0] = 2 * (x * z - y * w)
-    out[..., 2, 1] = 2 * (y * z + x * w)
-    out[..., 2, 2] = 1 - 2 * (x * x + y * y)
-    out[..., :3, 3] = pose[..., :3]
-    out[..., 3, 3] = 1.0
-    return out
+def _parts(link: Link) -> Floats:
+    """Coefficients of 1, sin q (or q) and cos q in a link's transform, float64[3, 4, 4].
 
-
-def pose(matrices: Matrices) -> NDArray[np.float64]:
-    """Poses float64[..., 7] of homogeneous matrices float64[..., 4, 4], qw >= 0.
-
-    The quaternion is the eigenvector of the largest eigenvalue of the symmetric
-    matrix K of Bar-Itzhack, J. Guidance 23(6), 2000: no branch, no singularity.
+    Rodrigues: I + sin q K + (1 - cos q) K K, with K the cross-product matrix.
     """
-    r = matrices[..., :3, :3]
-    k = np.zeros((*r.shape[:-2], 4, 4))
-    k[..., 0, 0] = r[..., 0, 0] - r[..., 1, 1] - r[..., 2, 2]
-    k[..., 1, 1] = r[..., 1, 1] - r[..., 0, 0] - r[..., 2, 2]
-    k[..., 2, 2] = r[..., 2, 2] - r[..., 0, 0] - r[..., 1, 1]
-    k[..., 3, 3] = r[..., 0, 0] + r[..., 1, 1] + r[..., 2, 2]
-    k[..., 1, 0] = r[..., 0, 1] + r[..., 1, 0]
-    k[..., 2, 0] = r[..., 0, 2] + r[..., 2, 0]
-    k[..., 2, 1] = r[..., 1, 2] + r[..., 2, 1]
-    k[..., 3, 0] = r[..., 2, 1] - r[..., 1, 2]
-    k[..., 3, 1] = r[..., 0, 2] - r[..., 2, 0]
-    k[..., 3, 2] = r[..., 1, 0] - r[..., 0, 1]
-    quaternion = np.linalg.eigh(k)[1][..., :, 3]
-    quaternion = quaternion * np.where(quaternion[..., 3:] < 0.0, -1.0, 1.0)
-    return np.concatenate([matrices[..., :3, 3], quaternion], axis=-1)
+    x, y, z = link.axis
+    parts = np.zeros((3, 4, 4))
+    parts[0] = np.eye(4)
+    if link.kind == "revolute":
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        parts[0, :3, :3] += cross @ cross
+        parts[1, :3, :3] = cross
+        parts[2, :3, :3] = -cross @ cross
+    elif link.kind == "prismatic":
+        parts[1, :3, 3] = link.axis
+    placed: Floats = matrix(np.asarray(link.origin)) @ parts
+    return placed
 
 
-def quaternion_of_rpy(rpy: tuple[float, float, float]) -> tuple[float, float, float, float]:
-    """Quaternion x, y, z, w of URDF roll-pitch-yaw [rad] (fixed axes X, Y, Z)."""
-    cr, cp, cy = np.cos(np.asarray(rpy) / 2.0)
-    sr, sp, sy = np.sin(np.asarray(rpy) / 2.0)
-    return (
-        float(sr * cp * cy - cr * sp * sy),
-        float(cr * sp * cy + sr * cp * sy),
-        float(cr * cp * sy - sr * sp * cy),
-        float(cr * cp * cy + sr * sp * sy),
-    )
-
-
-def _prepared(link: Link) -> _Step:
-    return _Step(
-        link.parent,
-        link.kind,
-        matrix(np.asarray(link.origin)),
-        np.asarray(link.axis, dtype=np.float64),
-        link.coordinate,
-        link.rest,
-    )
-
-
-def _motion(step: _Step, q: NDArray[np.float64]) -> Matrices:
-    """Transform of the joint at q (or at its rest value), float64[..., 4, 4]."""
-    value = q[..., step.coordinate] if step.coordinate >= 0 else np.asarray(step.rest)
-    out = np.zeros((*value.shape, 4, 4))
-    out[..., range(4), range(4)] = 1.0
-    if step.kind == "prismatic":
-        out[..., :3, 3] = value[..., None] * step.axis
-    elif step.kind == "revolute":
-        out[..., :3, :3] = _rotation(step.axis, value)
-    return out
-
-
-def _rotation(axis: NDArray[np.float64], angle: NDArray[np.float64]) -> Matrices:
-    """Rodrigues' formula: rotation by `angle` [rad] about the unit vector `axis`."""
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    sine, cosine = np.sin(angle)[..., None, None], np.cos(angle)[..., None, None]
-    rotation: Matrices = np.eye(3) + sine * cross + (1.0 - cosine) * (cross @ cross)
-    return rotation
+def _moved(parts: Floats, q: Floats, kind: JointKind) -> Matrices:
+    """The transform at joint values `q`, float64[..., 4, 4]."""
+    if kind == "revolute":
+        basis = np.stack([np.ones_like(q), np.sin(q), np.cos(q)], axis=-1)
+    else:
+        basis = np.stack([np.ones_like(q), q, np.zeros_like(q)], axis=-1)
+    moved: Matrices = (basis @ parts.reshape(3, 16)).reshape(*q.shape, 4, 4)
+    return moved

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError, SceneError
-from twinstudio.model.kinematics import JointKind, KinematicTree, Link, matrix, pose
+from twinstudio.model.kinematics import JointKind, KinematicTree, Link
+from twinstudio.model.rotations import matrix, pose
 from twinstudio.model.scene import Robot
 from twinstudio.physics.shapes import Form, Visual
 

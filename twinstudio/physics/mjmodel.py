@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError
-from twinstudio.model.kinematics import quaternion_of_rpy
+from twinstudio.model.rotations import quaternion_of_rpy
 from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene, Sphere
 from twinstudio.physics.cellfile import CellTruth, LinkTruth, PayloadTruth, per_joint
 

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 REMEMBERED = 10_000
-MOST_BEHIND = 100_000_000
+MOST_BEHIND = 500_000_000
 """ns by which a pacer catches up; beyond that it leaves the time out."""
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError
 from twinstudio.model.geometry import Mesh
-from twinstudio.model.kinematics import matrix
+from twinstudio.model.rotations import matrix
 
 Form = Literal["box", "sphere", "cylinder", "capsule", "plane", "mesh"]
 Color = tuple[float, float, float, float]

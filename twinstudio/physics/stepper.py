@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.block import Stamps, Values
+from twinstudio.model.kinematics import Kinematics
 from twinstudio.model.signals import Layout, joint_signals, pose_signal
-from twinstudio.physics.toolpath import ToolPath
 from twinstudio.physics.world import CommandKind, World
 
 OBJECTS_EVERY = 10
@@ -47,7 +47,7 @@ class Stepper:
         self._objects_every = objects_every
         self.command = command
         self.layout = twin_layout(world, command)
-        self._tool = ToolPath(world.tree())
+        self._tool = Kinematics(world.tree())
         self._width = len(world.joints) * (len(MEASURED) + (command is not None))
         self._pack = struct.Struct(f"{self._width}d").pack
         self._read = world.reader()
@@ -114,7 +114,7 @@ class Stepper:
         """The rows since the last call: int64[n] ns, float64[n, layout.width]."""
         n = len(self._stamps)
         measured = np.frombuffer(self._rows).reshape(n, self._width)
-        tool = self._tool.poses(measured[:, : len(self.world.joints)])
+        tool = self._tool.tool_poses(measured[:, : len(self.world.joints)])
         values = np.hstack([measured, tool, self._object_columns(n)])
         stamps = np.array(self._stamps, dtype=np.int64)
         self._clear()

@@ -8,7 +8,6 @@ as their stamp, so twin and cell pair without any correction for latency.
 """
 
 import gc
-import os
 import queue
 import sys
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from twinstudio.model.scene import Scene, TwinMode, load_scene
 from twinstudio.model.signals import Layout
 from twinstudio.physics.follower import Follower
 from twinstudio.physics.pacing import Pacer
+from twinstudio.physics.quiet import keep_output_clean
 from twinstudio.physics.track import Inbox
 from twinstudio.physics.world import World
 
@@ -60,7 +60,7 @@ def serve(
     Raises SceneError or PhysicsError if the world cannot be built, LinkError for an
     address or port that cannot be used.
     """
-    _keep_output_clean()
+    keep_output_clean()
     lifetime = Lifetime(attached=attached)
     scene = load_scene(scene_path)
     # The receiving threads must not hold the interpreter for a whole step.
@@ -81,13 +81,6 @@ def checked_mode(mode: object) -> TwinMode:
         if mode == known:
             return known
     raise LinkError(f"there is no mode '{mode!s:.40}'", hint=f"there are {', '.join(MODES)}")
-
-
-def _keep_output_clean() -> None:
-    """Let the engine, which prints to descriptor 1, print to the error output instead."""
-    sys.stdout.flush()
-    sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
 
 
 class TwinServer:

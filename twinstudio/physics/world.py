@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError, SceneError
 from twinstudio.model.geometry import ROBOT, SceneGeometry
-from twinstudio.model.kinematics import KinematicTree, matrix, pose, quaternion_of_rpy
+from twinstudio.model.kinematics import KinematicTree
+from twinstudio.model.rotations import matrix, pose, quaternion_of_rpy
 from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene
 from twinstudio.physics.bodies import Visual, chosen_joints, joints_of, tree_of, visuals_of
 from twinstudio.physics.models import engine_copy, model_kind

@@ -10,7 +10,8 @@ from twinstudio.gui.scene3d.camera import Camera
 from twinstudio.gui.scene3d.palette import AXES, CELL, LIGHT, TWIN, ErrorScale, Look
 from twinstudio.model.errors import LayoutError
 from twinstudio.model.geometry import ROBOT, Mesh, SceneGeometry
-from twinstudio.model.kinematics import Kinematics, matrix
+from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.rotations import matrix
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,21 @@
+"""Step rate of the twin with all its instruments, as a share of bare PyBullet's."""
+
+from twinstudio.bench.row import Row
+from twinstudio.model.scene import load_scene
+from twinstudio.physics.rates import step_rates
+
+
+def measure(seconds: float) -> list[Row]:  # noqa: ARG001 - a fixed number of steps
+    """Both take turns on the demo scene in one process.
+
+    The goal is held against plain PyBullet stepping the same commanded motion: a
+    robot in motion costs the solver more than one held still, instruments or not.
+    The share of a robot held still is told beside it.
+    """
+    rates = step_rates(load_scene("panda_cell"))
+    moving = rates.instrumented / rates.driven
+    still = rates.instrumented / rates.bare
+    return [
+        Row("twin.step_rate", moving, "of bare PyBullet, same motion", ">= 0.8", moving >= 0.8),
+        Row("twin.step_rate_still", still, "of bare PyBullet, held still", "told", passed=True),
+    ]
