@@ -39,6 +39,9 @@ def create_application(arguments: list[str] | None = None) -> QApplication:
     app.setApplicationName("twinstudio")
     app.setApplicationDisplayName("Twinstudio")
     app.setDesktopFileName("twinstudio")
+    # The window ends the loop itself, once the session is down. Qt's own way posts
+    # an event that outlives the loop and would end the next one at once.
+    app.setQuitOnLastWindowClosed(False)
     app.setStyle("Fusion")
     font = app.font()
     font.setPointSizeF(9.0)
@@ -63,9 +66,9 @@ def run(
     window = Window(session, settings or remembered.open_settings())
     window.closed.connect(app.quit)
     window.show()
-    QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
+    QTimer.singleShot(0, window, lambda: window.bridge.runner.call("session", session.start))
     if seconds is not None:
-        QTimer.singleShot(round(seconds * 1e3), lambda: _finish(window, screenshot))
+        QTimer.singleShot(round(seconds * 1e3), window, lambda: _finish(window, screenshot))
     with _interruptible(window), _complaints(window), _responsive():
         app.exec()
     _delete(window)
@@ -103,9 +106,9 @@ def measure(session: "Session", seconds: float, *, settle: float = 3.0) -> Windo
             found.append(_report(window))
             window.close()
 
-        QTimer.singleShot(0, lambda: window.bridge.runner.call("session", session.start))
-        QTimer.singleShot(round(settle * 1e3), lambda: window.bridge.probe(on=True))
-        QTimer.singleShot(round((settle + seconds) * 1e3), finish)
+        QTimer.singleShot(0, window, lambda: window.bridge.runner.call("session", session.start))
+        QTimer.singleShot(round(settle * 1e3), window, lambda: window.bridge.probe(on=True))
+        QTimer.singleShot(round((settle + seconds) * 1e3), window, finish)
         with _responsive():
             app.exec()
         _delete(window)
