@@ -227,7 +227,7 @@ class FakeSession:
                     self.twin_alive,
                     self.twin_note,
                 ),
-            ),  # fmt: skip
+            ),
             window=gap_table(1.234e-3, self.joints, effort=self.effort),
             run=gap_table(2e-3, self.joints, effort=self.effort),
             recording=self.recording,

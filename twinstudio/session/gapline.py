@@ -52,6 +52,7 @@ class GapLine:
             self._history: History | None = None
             self._pairs: deque[Pair] = deque()
             self._run: RunAccumulator | None = None
+            self._timed: GapTable | None = None
             self._cell_from = FIRST
             self._twin_from = FIRST
             self._paired = 0
@@ -77,8 +78,10 @@ class GapLine:
             return
         self._calm = {**self._calm, role: event.stamp}
         if event.code == "synchronised":
-            self.reset()
             self._gap_from = event.stamp
+            with self._lock:
+                self._history = self._run = None
+                self._pairs.clear()
 
     def advance(self, twin: Source, cell: Source) -> None:
         """Pair what has come in since the last call, up to `LONGEST_PIECE` ns of it."""
@@ -143,16 +146,24 @@ class GapLine:
             while self._pairs and self._pairs[0].stamps[-1] < oldest:
                 self._pairs.popleft()
 
-    def tables(self, twin: Source, cell: Source) -> tuple[GapTable | None, GapTable | None]:
-        """Figures over the sliding window and over the run; delays are recent ones."""
-        timing = Timing(cell=self._recent(cell), twin=self._recent(twin))
+    def tables(
+        self, twin: Source, cell: Source, *, delays: bool
+    ) -> tuple[GapTable | None, GapTable | None]:
+        """Figures over the sliding window and over the run.
+
+        delays: also find anew how far motions are behind their commands, lately;
+            it takes three times as long as the rest. Without it the last ones stand.
+        """
         with self._lock:
-            pairs = list(self._pairs)
-            run = self._run.table(timing=timing) if self._run is not None else None
+            pairs, run = list(self._pairs), self._run
         if not pairs or run is None:
-            return None, run
+            return None, None
+        # Only this thread adds to `run`, and nobody may wait for what takes this long.
+        if delays or self._timed is None:
+            timing = Timing(cell=self._recent(cell), twin=self._recent(twin))
+            self._timed = run.table(timing=timing)
         window = tabulate(_joined(pairs), kinematics=self.kinematics)
-        return _completed(window, run, cell), _completed(run, run, cell)
+        return _completed(window, self._timed, cell), _completed(run.table(), self._timed, cell)
 
     def _recent(self, source: Source) -> Block | None:
         """The source's samples in the sliding window, after its last jump."""

@@ -36,6 +36,7 @@ from twinstudio.session.source import Source
 
 TICK_SECONDS = 0.05
 TABLES_EVERY = 0.5
+DELAYS_EVERY = 2.0
 STATUS_EVERY = 0.2
 HISTORY_BYTES = 256 * 2**20
 WINDOW_SECONDS = 10.0
@@ -304,14 +305,16 @@ class Session:
 
     def _work(self) -> None:
         """The worker: pairs, figures, status, deaths; the same failure is told once."""
-        due_tables = due_status = 0.0
+        due_tables = due_delays = due_status = 0.0
         told = ""
         while not self._stop.wait(TICK_SECONDS):
             now = time.monotonic()
             try:
-                self._pair(tables=now >= due_tables)
+                self._pair()
                 if now >= due_tables:
                     due_tables = now + TABLES_EVERY
+                    self._tabulate(delays=now >= due_delays)
+                    due_delays = now + DELAYS_EVERY if now >= due_delays else due_delays
                 if now >= due_status:
                     due_status = now + STATUS_EVERY
                     self._poll()
@@ -320,15 +323,18 @@ class Session:
                     told = str(error)
                     self.journal.write("alarm", "session", told)
 
-    def _pair(self, *, tables: bool) -> None:
+    def _pair(self) -> None:
         twin, cell = self._cast.sources.get("twin"), self._cast.sources.get("cell")
         if twin is None or cell is None:
             return
         if self._gap.kinematics is None and self.geometry is not None:
             self._gap.kinematics = Kinematics(self.geometry.tree)
         self._gap.advance(twin, cell)
-        if tables:
-            self._tables = self._gap.tables(twin, cell)
+
+    def _tabulate(self, *, delays: bool) -> None:
+        twin, cell = self._cast.sources.get("twin"), self._cast.sources.get("cell")
+        if twin is not None and cell is not None:
+            self._tables = self._gap.tables(twin, cell, delays=delays)
 
     def _poll(self) -> None:
         """Deaths of children, the twin's pace, the replay's position, the disk."""

@@ -120,7 +120,9 @@ class Camera:
         local = (corners - centre) @ self.axes().T
         half = np.tan(self.fov / 2.0)
         reach = np.maximum(np.abs(local[:, 0]) / (half * aspect), np.abs(local[:, 1]) / half)
-        distance = float(np.clip((local[:, 2] + margin * reach).max(), NEAREST, FARTHEST))
+        # No corner may come up to the eye, not even one straight ahead.
+        away = local[:, 2] + np.maximum(margin * reach, NEAREST)
+        distance = float(np.clip(away.max(), NEAREST, FARTHEST))
         return replace(self._aimed(centre), distance=distance)
 
     def towards(self, yaw: float, pitch: float) -> "Camera":
