@@ -43,9 +43,9 @@ class Receiver:
 
 
 @contextmanager
-def synthetic(columns: int, rate: int, batch: int, role: str) -> Iterator[str]:
+def synthetic(rate: int, batch: int, role: str) -> Iterator[str]:
     """A synthetic source as a child process; yields its control address."""
-    arguments = [str(columns), str(rate), str(batch), role]
+    arguments = [str(rate), str(batch), role]
     process = subprocess.Popen(
         [sys.executable, "-m", "twinstudio.bench.source", *arguments],
         stdin=subprocess.PIPE,
@@ -61,7 +61,7 @@ def synthetic(columns: int, rate: int, batch: int, role: str) -> Iterator[str]:
 
 def measure(seconds: float) -> list[Row]:
     """Two sources of 64 columns at 1 kHz; then one at 10 kHz in batches."""
-    with synthetic(64, 1000, 5, "cell") as cell, synthetic(64, 1000, 5, "twin") as twin:
+    with synthetic(1000, 5, "cell") as cell, synthetic(1000, 5, "twin") as twin:
         healths, delays = _receive([cell, twin], seconds)
     lost = sum(health.lost for health in healths)
     rate = min(health.received for health in healths) / seconds
@@ -71,7 +71,7 @@ def measure(seconds: float) -> list[Row]:
         Row("stream.2x64.rate", rate, "Hz each", ">= 990", rate >= 990),
         Row("stream.2x64.to_history_p99", p99, "ms", "< 10", p99 < 10),
     ]
-    with synthetic(64, 10_000, 100, "cell") as fast:
+    with synthetic(10_000, 100, "cell") as fast:
         healths, _ = _receive([fast], seconds)
     rate = healths[0].received / seconds
     lost = healths[0].lost

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TICK_MS = 33
 PROBE_MS = 5
-_KEPT = 4000
+_KEPT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
