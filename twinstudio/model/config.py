@@ -18,9 +18,11 @@ from twinstudio.model.quantity import to_si
 T = TypeVar("T")
 
 
-def si(unit: str, *, low: float | None = None, high: float | None = None) -> msgspec.Meta:
-    """Metadata of a field in SI `unit` with inclusive bounds."""
-    return msgspec.Meta(ge=low, le=high, extra={"unit": unit})
+def si(
+    unit: str, *, low: float | None = None, high: float | None = None, about: str | None = None
+) -> msgspec.Meta:
+    """Metadata of a field in SI `unit` with inclusive bounds; `about` is its help."""
+    return msgspec.Meta(ge=low, le=high, description=about, extra={"unit": unit})
 
 
 def load(path: Path, kind: type[T]) -> T:
@@ -39,6 +41,11 @@ def parse(text: str, kind: type[T], *, where: str) -> T:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SceneError(f"is no valid TOML: {error}", where=where) from error
+    return convert(raw, kind, where=where)
+
+
+def convert(raw: Any, kind: type[T], *, where: str) -> T:
+    """Plain data as a `kind`, quantities in text included; raises SceneError."""
     raw = _in_si(raw, kind, "", where)
     try:
         return msgspec.convert(raw, kind)

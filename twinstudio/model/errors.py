@@ -70,3 +70,15 @@ class ProcessError(TwinstudioError):
 
 class ReportError(TwinstudioError):
     """A report cannot be drawn or written."""
+
+
+class ParamsError(TwinstudioError):
+    """A parameter is unknown, missing, of the wrong type or unit, or out of bounds."""
+
+
+class PluginError(TwinstudioError):
+    """A plugin cannot be found, read, imported or run."""
+
+
+class JobError(TwinstudioError):
+    """A job cannot be started, or failed."""

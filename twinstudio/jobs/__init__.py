@@ -1,0 +1,1 @@
+"""Long work in child processes, and runs: what was done, from what, with which result."""

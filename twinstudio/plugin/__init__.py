@@ -1,0 +1,1 @@
+"""What third parties build on: plugin kinds, hooks, manifests, the catalog."""

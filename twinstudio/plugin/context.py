@@ -1,0 +1,42 @@
+"""What a running plugin may use: its generator, its inputs, its scratch folder, its progress."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class JobContext(Protocol):
+    """Given to every job; the only way a plugin talks to the outside."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Seeded from the run's seed; all randomness of a run comes from here."""
+
+    @property
+    def inputs(self) -> Mapping[str, Path]:
+        """Files of the run by name, checked against their content hashes."""
+
+    @property
+    def scratch(self) -> Path:
+        """An empty folder that goes away with the job."""
+
+    def progress(self, fraction: float, message: str = "") -> None:
+        """Say how far it is, 0 to 1. Also where a cancelled job ends: it raises Cancelled."""
+
+    def checkpoint(self) -> None:
+        """End here if the job was cancelled (raises Cancelled); cheap, call it often."""
+
+    def log(self, text: str) -> None:
+        """Write a line into the run's log."""
+
+    def map(self, work: Callable[[A], B], items: Iterable[A]) -> list[B]:
+        """Results of `work` over many small tasks, in order, with progress."""
+
+
+class Cancelled(BaseException):
+    """Raised in a plugin whose job was cancelled; let it pass."""

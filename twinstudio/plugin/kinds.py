@@ -1,0 +1,141 @@
+"""The kinds of plugin: each a small typed class with parameters and one method.
+
+A plugin subclasses one of these with its own `Params`, and keeps to three rules:
+everything random comes from the generator it is given, nothing is drawn (results
+are typed), and nothing is read but its arguments.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinstudio.model.block import Block
+from twinstudio.model.pair import Pair
+from twinstudio.model.params import Params
+from twinstudio.model.results import Patch, Result
+from twinstudio.model.scene import Scene
+from twinstudio.model.signals import Layout
+from twinstudio.plugin.context import JobContext
+
+P = TypeVar("P", bound=Params)
+Floats = NDArray[np.float64]
+
+
+class Plugin(ABC, Generic[P]):
+    """Base of all kinds. `params` names the parameter class."""
+
+    params: ClassVar[type[Params]]
+
+
+class Metric(Plugin[P]):
+    """Figures from a pair of twin and cell."""
+
+    @abstractmethod
+    def measure(self, pair: Pair, params: P) -> Sequence[Result]:
+        """Figures of `pair`; called on the sliding window, a run or a log."""
+
+
+class SourceBridge(Plugin[P]):
+    """Brings a robot's data in: the twin of a driver."""
+
+    @abstractmethod
+    def layout(self, params: P) -> Layout:
+        """What it will deliver; asked once, before `blocks`."""
+
+    @abstractmethod
+    def blocks(self, context: JobContext, params: P) -> Iterator[tuple[Floats, Floats]]:
+        """Yield (stamps ns int64[n], values float64[n, width]) until the job is cancelled."""
+
+
+class Mechanism(Plugin[P]):
+    """A physical effect in a joint's drive, with state."""
+
+    @abstractmethod
+    def start(self, joints: int, step: float, params: P) -> Any:
+        """The state before the first step; `step` in s."""
+
+    @abstractmethod
+    def effort(self, state: Any, position: Floats, velocity: Floats, effort: Floats) -> Floats:
+        """Effort that reaches the joints, N m or N, from the motors' `effort`; updates `state`."""
+
+
+class Randomizer(Plugin[P]):
+    """Draws what could differ, always from the nominal scene."""
+
+    @abstractmethod
+    def draw(self, scene: Scene, rng: np.random.Generator, params: P) -> Patch:
+        """One draw as changes to `scene`, which is never changed itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found. fatal: solving would make no sense; `hint` says what to do."""
+
+    text: str
+    fatal: bool = False
+    hint: str = ""
+
+
+class Calibrator(Plugin[P]):
+    """Finds parameters that explain a log: check, solve, validate."""
+
+    @abstractmethod
+    def check(self, logs: Mapping[str, Block], scene: Scene, params: P) -> Sequence[Finding]:
+        """Whether the data can identify the parameters, before any solver runs."""
+
+    @abstractmethod
+    def solve(
+        self, context: JobContext, logs: Mapping[str, Block], scene: Scene, params: P
+    ) -> Sequence[Result]:
+        """Figures with intervals, and the patch that a person may promote."""
+
+    @abstractmethod
+    def validate(
+        self, logs: Mapping[str, Block], scene: Scene, solved: Sequence[Result]
+    ) -> Sequence[Result]:
+        """Scores on data the solver has not seen."""
+
+
+class ResidualLearner(Plugin[P]):
+    """Learns what no parameter explains."""
+
+    @abstractmethod
+    def fit(self, context: JobContext, features: Floats, target: Floats, params: P) -> bytes:
+        """A trained model as bytes, from features [n, k] and residual [n, m] in time order."""
+
+    @abstractmethod
+    def predict(self, model: bytes, features: Floats) -> Floats:
+        """The residual for features [n, k], float64[n, m]."""
+
+
+class HilSuite(Plugin[P]):
+    """Ready tests for cell and twin."""
+
+    @abstractmethod
+    def tests(self, params: P) -> Path:
+        """Folder or file with the pytest tests."""
+
+
+class Command(Plugin[P]):
+    """Anything else worth a name: runs as a job and returns results."""
+
+    @abstractmethod
+    def run(self, context: JobContext, params: P) -> Sequence[Result]:
+        """Do it."""
+
+
+KINDS: dict[str, type[Plugin[Any]]] = {
+    "bridge": SourceBridge,
+    "metric": Metric,
+    "mechanism": Mechanism,
+    "randomizer": Randomizer,
+    "calibrator": Calibrator,
+    "residual": ResidualLearner,
+    "hil": HilSuite,
+    "command": Command,
+}
