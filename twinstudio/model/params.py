@@ -3,7 +3,7 @@
 A plugin writes a small frozen class; form, command line, console and saved runs
 all make it through `make`, so that none of them can let a wrong value in::
 
-    class Params(params.Params):
+    class Params(params.Params, frozen=True):
         mass: Annotated[float, si("kg", low=0.0, high=50.0, about="Mass at the tool")] = 1.0
         mode: Annotated[Literal["fast", "exact"], about("How it is solved")] = "exact"
 """
