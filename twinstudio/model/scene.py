@@ -160,7 +160,7 @@ def load_scene(where: Path | str) -> Scene:
     if scene.folder:
         raise SceneError("unknown key 'folder'", where=str(path))
     scene = msgspec.structs.replace(scene, folder=str(path.parent))
-    _check(scene, str(path))
+    check_scene(scene, str(path))
     return scene
 
 
@@ -228,7 +228,8 @@ def _package_folder(name: str, folder: Path, packages: dict[str, str]) -> Path:
     return Path(found.origin).parent
 
 
-def _check(scene: Scene, where: str) -> None:
+def check_scene(scene: Scene, where: str) -> None:
+    """Raise SceneError, naming `where` and key, for what types alone cannot tell."""
     robot = scene.robot
     _same_length(len(robot.home), len(robot.joints), "robot.home", where)
     if robot.max_effort:
