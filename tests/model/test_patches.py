@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from twinstudio.model.errors import SceneError
-from twinstudio.model.patches import FILE, origins, patched, patches_of, promote, take_back
+from twinstudio.model.patches import (
+    FILE,
+    load_patched,
+    origins,
+    patched,
+    patches_of,
+    promote,
+    take_back,
+)
 from twinstudio.model.results import Change, Patch
 from twinstudio.model.scene import Scene, load_scene
 
@@ -39,6 +47,11 @@ def test_that_a_promoted_patch_changes_the_scene_and_not_its_file(scene: Scene) 
     assert patched(scene, stack).twin.position_gain == 0.25
     assert load_scene(scene.folder) == scene
     assert patches_of(scene) == stack
+
+
+def test_that_whoever_runs_the_scene_gets_it_patched(scene: Scene) -> None:
+    promote(scene, patch("twin.behind", 0.1), run="r1")
+    assert load_patched(scene.folder).twin.behind == 0.1
 
 
 def test_that_an_object_is_found_by_its_name(scene: Scene) -> None:

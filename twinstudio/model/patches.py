@@ -13,7 +13,7 @@ import msgspec
 from twinstudio.model import config
 from twinstudio.model.errors import SceneError
 from twinstudio.model.results import Patch
-from twinstudio.model.scene import Scene, check_scene
+from twinstudio.model.scene import Scene, check_scene, load_scene
 
 FILE = "patches.json"
 
@@ -34,6 +34,12 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     value: Any
     run: str
     reason: str
+
+
+def load_patched(where: Path | str) -> Scene:
+    """The scene at (or called) `where` with its patches applied; raises SceneError."""
+    scene = load_scene(where)
+    return patched(scene, patches_of(scene))
 
 
 def patches_of(scene: Scene) -> tuple[Promoted, ...]:

@@ -22,7 +22,8 @@ from twinstudio.flow.link import Link
 from twinstudio.flow.protocol import Level, Operation
 from twinstudio.flow.serve import Endpoint, Handler
 from twinstudio.model.errors import LinkError
-from twinstudio.model.scene import Scene, TwinMode, load_scene
+from twinstudio.model.patches import load_patched
+from twinstudio.model.scene import Scene, TwinMode
 from twinstudio.model.signals import Layout
 from twinstudio.physics.follower import Follower
 from twinstudio.physics.pacing import Pacer
@@ -62,7 +63,7 @@ def serve(
     """
     keep_output_clean()
     lifetime = Lifetime(attached=attached)
-    scene = load_scene(scene_path)
+    scene = load_patched(scene_path)
     # The receiving threads must not hold the interpreter for a whole step.
     sys.setswitchinterval(_SWITCH)
     with TwinServer(scene, mode=checked_mode(mode or scene.twin.mode), end=lifetime.end) as server:

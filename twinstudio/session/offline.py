@@ -14,8 +14,9 @@ from twinstudio.model.errors import RecordingError, SceneError
 from twinstudio.model.gaps import GapTable
 from twinstudio.model.kinematics import Kinematics
 from twinstudio.model.pair import Pair
+from twinstudio.model.patches import load_patched
 from twinstudio.model.provenance import digest, provenance
-from twinstudio.model.scene import Scene, load_scene
+from twinstudio.model.scene import Scene
 from twinstudio.model.signals import Layout
 from twinstudio.physics.rollout import rollout
 from twinstudio.physics.world import World
@@ -45,7 +46,7 @@ def gap_of_log(log: Path, where: str | Path) -> LogGap:
     recorded commands, or follows the recorded joints where there are none.
     Raises RecordingError and SceneError in plain words.
     """
-    scene = load_scene(where)
+    scene = load_patched(where)
     recording = read_recording(log)
     cell = recording.sources.get("cell")
     if cell is None:
