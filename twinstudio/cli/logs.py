@@ -69,6 +69,10 @@ def record(
 def gap(
     log: Annotated[Path, typer.Argument(help="Recording (MCAP).")],
     scene: Annotated[str, typer.Option(help="Scene whose twin is compared.")],
+    repeat: Annotated[
+        list[Path] | None,
+        typer.Option(help="A recording of the same run again, for the noise floor; repeatable."),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a report with plots.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -85,7 +89,7 @@ def gap(
     from twinstudio.session.offline import gap_of_log, report_of
 
     keep_output_clean()
-    outcome = gap_of_log(log, scene)
+    outcome = gap_of_log(log, scene, repeats=repeat or ())
     if html is not None:
         report_of(outcome, html)
     if as_json:

@@ -16,6 +16,7 @@ HEADINGS = (
     "max\n[mrad | mm]",
     "velocity RMS\n[rad/s | m/s]",
     "effort RMS\n[N m | N]",
+    "floor\n[mrad | mm]",
     "lag of cell\n[ms]",
     "lag of twin\n[ms]",
 )
@@ -70,6 +71,7 @@ def _cells(joint: JointGap) -> list[str]:
         _number(position.maximum if position else None, 1e3),
         _rmse(joint.velocity),
         _rmse(joint.effort),
+        _number(joint.floor.get("position"), 1e3),
         _lag(joint.command_to_motion),
         _lag(joint.twin_command_to_motion),
     ]

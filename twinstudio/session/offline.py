@@ -1,5 +1,6 @@
 """The gap of a recording, computed without running a session."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from twinstudio.physics.world import World
 from twinstudio.report.page import Report, write_report
 from twinstudio.session.gapline import shared_signals
 from twinstudio.session.panels import panels_of_pair
+from twinstudio.session.repeats import Floor, cell_of, noise_floor
 
 EFFORT = "joint.effort"
 MODEL_EFFORT = "model.effort"
@@ -39,23 +41,18 @@ class LogGap:
     table: GapTable
 
 
-def gap_of_log(log: Path, where: str | Path) -> LogGap:
+def gap_of_log(log: Path, where: str | Path, *, repeats: Sequence[Path] = ()) -> LogGap:
     """Compare the recording `log` with the twin of the scene at `where`.
 
     A recorded twin is used if there is one; else the scene's twin is run under the
     recorded commands, or follows the recorded joints where there are none.
+    repeats: recordings of the same run, whose spread is the noise floor.
     Raises RecordingError and SceneError in plain words.
     """
     scene = load_patched(where)
     recording = read_recording(log)
-    cell = recording.sources.get("cell")
-    if cell is None:
-        names = ", ".join(recording.sources) or "none"
-        raise RecordingError(
-            "holds no source 'cell' to compare", where=str(log), hint=f"it holds {names}"
-        )
     notes = list(recording.problems)
-    measured = _with_effort(_advancing(cell.block, notes), notes)
+    measured = _with_effort(_advancing(cell_of(recording), notes), notes)
     _check_joints(measured, scene, log)
     twin = _twin(recording, scene, measured, notes)
     shared = shared_signals(twin.block.layout, measured.layout)
@@ -70,9 +67,18 @@ def gap_of_log(log: Path, where: str | Path) -> LogGap:
         command=_commanded(recording, measured, notes),
         twin=twin.block,
         kinematics=None if twin.imposed else kinematics,
+        floor=_floor(measured, repeats, notes),
         notes=tuple(notes),
     )
     return LogGap(log, scene, matched, table)
+
+
+def _floor(cell: Block, repeats: Sequence[Path], notes: list[str]) -> Floor | None:
+    if not repeats:
+        return None
+    others = [_advancing(cell_of(read_recording(path)), notes) for path in repeats]
+    notes.append(f"the noise floor is the spread of {len(others) + 1} repeats")
+    return noise_floor(cell, others)
 
 
 def report_of(outcome: LogGap, path: Path) -> Path:
