@@ -27,8 +27,13 @@ Floats = NDArray[np.float64]
 
 
 class Plugin(ABC, Generic[P]):
-    """Base of all kinds. `params` names the parameter class."""
+    """Base of all kinds.
 
+    id: the id that the manifest gives this plugin, e.g. ``acme.worst_joint``.
+    params: the parameter class. A plugin is made without arguments.
+    """
+
+    id: ClassVar[str]
     params: ClassVar[type[Params]]
 
 

@@ -1,0 +1,59 @@
+"""All that a plugin needs, in one import: ``from twinstudio.plugin import api``."""
+
+from twinstudio.model.block import Block
+from twinstudio.model.config import si
+from twinstudio.model.errors import PluginError
+from twinstudio.model.pair import Pair
+from twinstudio.model.params import Params, about
+from twinstudio.model.results import Change, Image, Patch, Result, Scalar, Series, Table
+from twinstudio.model.scene import Scene
+from twinstudio.model.signals import Layout, Signal, joint_signals, pose_signal
+from twinstudio.plugin.context import Cancelled, JobContext
+from twinstudio.plugin.hooks import API, implements
+from twinstudio.plugin.kinds import (
+    Calibrator,
+    Command,
+    Finding,
+    Floats,
+    HilSuite,
+    Mechanism,
+    Metric,
+    Randomizer,
+    ResidualLearner,
+    SourceBridge,
+)
+
+__all__ = [
+    "API",
+    "Block",
+    "Calibrator",
+    "Cancelled",
+    "Change",
+    "Command",
+    "Finding",
+    "Floats",
+    "HilSuite",
+    "Image",
+    "JobContext",
+    "Layout",
+    "Mechanism",
+    "Metric",
+    "Pair",
+    "Params",
+    "Patch",
+    "PluginError",
+    "Randomizer",
+    "ResidualLearner",
+    "Result",
+    "Scalar",
+    "Scene",
+    "Series",
+    "Signal",
+    "SourceBridge",
+    "Table",
+    "about",
+    "implements",
+    "joint_signals",
+    "pose_signal",
+    "si",
+]

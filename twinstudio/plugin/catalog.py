@@ -1,0 +1,274 @@
+"""The catalog: every plugin there is, its state, and its class on first use.
+
+Listing reads manifests and imports nothing. A plugin that fails keeps its reason
+and traceback in its entry, and nothing else is affected.
+"""
+
+import difflib
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from twinstudio.model.errors import PluginError
+from twinstudio.plugin import loading
+from twinstudio.plugin.choices import Choices
+from twinstudio.plugin.folders import Folder
+from twinstudio.plugin.kinds import Plugin
+from twinstudio.plugin.manifest import Installed, Offer, Source
+
+FIRST_PARTY = frozenset({"twinstudio-metrics"})
+"""Distributions that come with Twinstudio; all that safe mode leaves."""
+
+State = Literal["enabled", "disabled", "failed", "unused"]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one plugin without running it.
+
+    kind: "" where the manifest cannot be read.
+    origin: distribution's name, or path of the single file.
+    state: *unused* until it was imported, then *enabled* (it fits) or *failed*;
+        *disabled* by the user or by safe mode.
+    reason: why it is disabled or failed, one line. trace: traceback of the failure, or "".
+    """
+
+    id: str
+    kind: str
+    title: str
+    help: str
+    docs: str
+    origin: str
+    version: str
+    first_party: bool
+    state: State
+    reason: str = ""
+    trace: str = ""
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a catalog looks, as plain data that can be handed to a child process.
+
+    folders: of single-file plugins. settings: folder that keeps what is switched
+    off, "" to keep nothing. installed: whether distributions count.
+    """
+
+    folders: tuple[str, ...] = ()
+    settings: str = ""
+    safe: bool = False
+    installed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    cls: type[Plugin[Any]] | None = None
+    reason: str = ""
+    trace: str = ""
+    hint: str = ""
+
+
+def open_catalog(places: Places) -> "Catalog":
+    """The catalog of `places`; raises PluginError where its settings cannot be read."""
+    sources: list[Source] = [Installed()] if places.installed else []
+    sources += [Folder(Path(folder)) for folder in places.folders]
+    choices = Choices(Path(places.settings) if places.settings else None)
+    return Catalog(sources, choices, safe=places.safe)
+
+
+class Catalog:
+    """All plugins of `sources`, read when first asked for. Safe to use from several threads."""
+
+    def __init__(self, sources: Sequence[Source], choices: Choices, *, safe: bool = False) -> None:
+        self._sources = tuple(sources)
+        self._choices = choices
+        self.safe = safe
+        self._lock = threading.RLock()
+        self._offers: tuple[Offer, ...] | None = None
+        self._outcomes: dict[Offer, _Outcome] = {}
+        self._ran: dict[Offer, _Outcome] = {}  # failures of runs; the class may well be sound
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every plugin, first-party first, then by id; imports nothing."""
+        with self._lock:
+            found = [self._entry(offer) for offer in self._known()]
+        return tuple(sorted(found, key=lambda entry: (not entry.first_party, entry.id)))
+
+    def entry(self, plugin: str) -> Entry:
+        """The entry of one id; raises PluginError for an unknown one, naming the nearest."""
+        with self._lock:
+            return self._entry(self._offer(plugin))
+
+    def load(self, plugin: str) -> type[Plugin[Any]]:
+        """The class of `plugin`, imported on first use.
+
+        Raises PluginError if it is unknown, disabled or does not fit; a failure
+        stays until `retry`.
+        """
+        with self._lock:
+            offer = self._offer(plugin)
+            where = f"plugin '{plugin}'"
+            if offer.problem:
+                raise PluginError(offer.problem, where=where)
+            if blocked := self._blocked(offer):
+                raise PluginError(blocked, where=where)
+            outcome = self._outcomes.get(offer) or self._tried(offer)
+            if outcome.cls is None:
+                raise PluginError(outcome.reason, where=where, hint=outcome.hint)
+            return outcome.cls
+
+    def retry(self, plugin: str) -> Entry:
+        """Read and import `plugin` anew, with all that came from the same place."""
+        with self._lock:
+            offer = self._offer(plugin)
+            loading.forget(offer)
+            for kept in (self._outcomes, self._ran):
+                for other in [o for o in kept if o.origin == offer.origin]:
+                    del kept[other]
+            self.refresh()
+            offer = self._offer(plugin)
+            if not offer.problem and not self._blocked(offer):
+                self._tried(offer)
+            return self._entry(offer)
+
+    def refresh(self) -> tuple[Entry, ...]:
+        """Look at the sources anew, e.g. after an installation; keeps what is loaded."""
+        with self._lock:
+            self._offers = None
+            known = set(self._known())
+            self._outcomes = {o: kept for o, kept in self._outcomes.items() if o in known}
+            self._ran = {o: kept for o, kept in self._ran.items() if o in known}
+            return self.entries()
+
+    def enable(self, plugin: str) -> Entry:
+        """Switch `plugin` on and remember it."""
+        return self._switch(plugin, enabled=True)
+
+    def disable(self, plugin: str) -> Entry:
+        """Switch `plugin` off and remember it."""
+        return self._switch(plugin, enabled=False)
+
+    def note_failure(self, plugin: str, error: BaseException | str, trace: str = "") -> None:
+        """Keep that `plugin` failed when it ran; it can still be loaded and run again."""
+        with self._lock:
+            offer = self._offer(plugin)
+            if isinstance(error, BaseException):
+                trace = trace or _trace(error)
+                error = f"{type(error).__name__}: {error}"
+            self._ran[offer] = _Outcome(reason=_one_line(error), trace=trace)
+
+    def digest(self, plugin: str) -> str:
+        """Content hash of the plugin's source (sha256, hex), for the record of a run."""
+        with self._lock:
+            return loading.digest(self._offer(plugin))
+
+    def _switch(self, plugin: str, *, enabled: bool) -> Entry:
+        with self._lock:
+            offer = self._offer(plugin)
+            self._choices.switch(plugin, enabled=enabled)
+            return self._entry(offer)
+
+    def _tried(self, offer: Offer) -> _Outcome:
+        try:
+            outcome = _Outcome(cls=loading.load_class(offer))
+        except PluginError as error:
+            outcome = _Outcome(
+                reason=_one_line(error.what),
+                trace=_trace(error.__cause__ or error),
+                hint=error.hint,
+            )
+        self._outcomes[offer] = outcome
+        return outcome
+
+    def _entry(self, offer: Offer) -> Entry:
+        state, reason, trace = self._state(offer)
+        return Entry(
+            id=offer.id,
+            kind=offer.kind,
+            title=offer.title,
+            help=offer.help,
+            docs=offer.docs,
+            origin=offer.origin,
+            version=offer.version,
+            first_party=_is_first_party(offer),
+            state=state,
+            reason=reason,
+            trace=trace,
+        )
+
+    def _state(self, offer: Offer) -> tuple[State, str, str]:
+        if blocked := self._blocked(offer):
+            return "disabled", blocked, ""
+        if offer.problem:
+            return "failed", offer.problem, ""
+        outcome = self._outcomes.get(offer, _Outcome())
+        if not outcome.reason:
+            outcome = self._ran.get(offer, outcome)
+        if outcome.reason:
+            hint = f"; {outcome.hint}" if outcome.hint else ""
+            return "failed", outcome.reason + hint, outcome.trace
+        return "enabled" if outcome.cls else "unused", "", ""
+
+    def _blocked(self, offer: Offer) -> str:
+        if self.safe and not _is_first_party(offer):
+            return "safe mode: only plugins that come with Twinstudio are used"
+        if offer.id in self._choices.disabled:
+            return f"switched off; 'twinstudio plugins enable {offer.id}' switches it on"
+        return ""
+
+    def _offer(self, plugin: str) -> Offer:
+        offers = [offer for offer in self._known() if offer.id == plugin]
+        if offers:
+            return min(offers, key=lambda offer: bool(offer.problem))
+        names = [offer.id for offer in self._known()]
+        close = difflib.get_close_matches(plugin, names, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else "'twinstudio plugins list' shows all"
+        raise PluginError(f"there is no plugin '{plugin}'", hint=hint)
+
+    def _known(self) -> tuple[Offer, ...]:
+        if self._offers is None:
+            offers = [offer for source in self._sources for offer in source.offers()]
+            self._offers = _without_rivals(offers)
+        return self._offers
+
+
+def _without_rivals(offers: Sequence[Offer]) -> tuple[Offer, ...]:
+    """Of two plugins with one id none is used, but one that comes with Twinstudio keeps its id.
+
+    Taking the first would let the order of folders decide what a result means.
+    """
+    sound = [offer for offer in offers if not offer.problem]
+    shared = {name for name, count in Counter(offer.id for offer in sound).items() if count > 1}
+    owned = {offer.id for offer in sound if _is_first_party(offer)}
+    judged = []
+    for offer in offers:
+        if (
+            offer.id in shared
+            and not offer.problem
+            and not (offer.id in owned and _is_first_party(offer))
+        ):
+            others = [o.origin for o in sound if o.id == offer.id and o is not offer]
+            problem = (
+                f"id '{offer.id}' is also taken by {', '.join(dict.fromkeys(others))};"
+                " uninstall one of them"
+            )
+            judged.append(replace(offer, problem=problem))
+        else:
+            judged.append(offer)
+    return tuple(judged)
+
+
+def _is_first_party(offer: Offer) -> bool:
+    return offer.distribution and offer.origin in FIRST_PARTY
+
+
+def _trace(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
