@@ -1,6 +1,7 @@
 """A deterministic session: seven joints on sine waves, no process, no thread."""
 
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -296,6 +297,18 @@ class FakeSession:
         elif command == "cell.replay":
             self.replay = ReplayView(str(args["log"]), 12.0, 60.0, 1.0, paused=False, loop=False)
         return None
+
+    def submit(self, command: str, **args: object) -> Future[object]:
+        """Carried out at once: what a test asked for has happened when it looks."""
+        future: Future[object] = Future()
+        try:
+            future.set_result(self.run(command, **args))
+        except TwinstudioError as error:
+            self.say("alarm", command, str(error))
+            future.set_exception(error)
+        except ValueError as error:
+            future.set_exception(error)
+        return future
 
 
 def _filled(values: np.ndarray | None) -> np.ndarray:

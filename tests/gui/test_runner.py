@@ -1,5 +1,3 @@
-import threading
-
 import pytest
 from gui.fake_session import FakeSession
 
@@ -10,34 +8,35 @@ from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.views import Entry
 
 
-def test_that_results_and_complaints_wait_until_they_are_collected() -> None:
-    session, notices, got = FakeSession(), Notices(), []
+def test_that_a_refusal_is_told_once_and_by_the_session() -> None:
+    session, notices = FakeSession(), Notices()
     runner = Runner(session, notices)  # type: ignore[arg-type]
-    runner.run("gap.reset", got.append)
-    session.refuse = ""
     runner.run("no.such")
-    runner._pool.shutdown(wait=True)
-    assert got == []
     runner.collect()
-    assert got == [None]
-    assert [line.text for line in notices.lines] == ["there is no command 'no.such'"]
     assert not runner.busy
+    assert not notices.lines
+    assert [line.text for line in session.log] == ["there is no command 'no.such'"]
 
 
-def test_that_an_unforeseen_failure_is_shown_too() -> None:
-    notices = Notices()
-    runner = Runner(FakeSession(), notices)  # type: ignore[arg-type]
-    runner.call("job", lambda: 1 / 0)
-    runner._pool.shutdown(wait=True)
-    runner.collect()
-    assert "ZeroDivisionError" in notices.lines[-1].text
+def test_that_an_unforeseen_failure_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, notices = FakeSession(), Notices()
 
+    def broken(command: str, **args: object) -> object:
+        raise ValueError(command)
 
-def test_that_closing_leaves_no_thread() -> None:
-    runner = Runner(FakeSession(), Notices())  # type: ignore[arg-type]
+    monkeypatch.setattr(session, "run", broken)
+    runner = Runner(session, notices)  # type: ignore[arg-type]
     runner.run("gap.reset")
-    runner.close()
-    assert not [t for t in threading.enumerate() if t.name.startswith("window-commands")]
+    runner.collect()
+    assert "ValueError" in notices.lines[-1].text
+
+
+def test_that_nothing_is_begun_while_the_window_closes() -> None:
+    session = FakeSession()
+    runner = Runner(session, Notices())  # type: ignore[arg-type]
+    runner.refuse()
+    runner.run("gap.reset")
+    assert session.ran == []
 
 
 def test_that_a_command_line_is_read_with_names_or_without() -> None:

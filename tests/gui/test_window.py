@@ -1,5 +1,3 @@
-import threading
-
 import numpy as np
 import pytest
 from gui.fake_session import JOINTS, FakeSession, health, position
@@ -20,8 +18,8 @@ def ticks(window: Window, count: int = 6) -> None:
 
 
 def finish(window: Window, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: all(f.done() for _, f, _ in window.bridge.runner._waiting))
     ticks(window)
+    qtbot.waitUntil(lambda: not window.bridge.runner.busy)
 
 
 def curve(window: Window, joint: int, source: str) -> tuple[np.ndarray, np.ndarray]:
@@ -102,6 +100,9 @@ def test_that_a_cursor_without_data_reads_nothing(window: Window) -> None:
     assert all(np.isnan(reading.a) and np.isnan(reading.delta) for reading in readings)
 
 
+SHORT = [name.removeprefix("panda_") for name in JOINTS]
+
+
 def table(window: Window) -> list[list[str]]:
     model = window.gaps.sorted
     return [
@@ -114,8 +115,8 @@ def test_that_the_gap_table_shows_figures_and_a_dash_for_none(make_window, qtbot
     window = make_window(FakeSession(effort=False))
     ticks(window)
     rows = table(window)
-    assert rows[0] == [JOINTS[0], "1.23", "2.00", "0.100", "2.47", "–", "20.5"]
-    assert rows[1] == [JOINTS[1], "2.47", "4.00", "–", "4.94", "–", "20.5"]
+    assert rows[0] == ["joint1", "1.23", "2.00", "0.100", "2.47", "–", "20.5"]
+    assert rows[1] == ["joint2", "2.47", "4.00", "–", "4.94", "–", "20.5"]
     assert rows[-2][0] == "all joints"
     assert rows[-1] == ["tool point", "1.23\u00a0mm", "2.00\u00a0mm", "–", "–", "–", "–"]
     assert window.gaps.model.headerData(1, Qt.Orientation.Horizontal) == "now\nmrad"
@@ -125,9 +126,9 @@ def test_that_sorting_by_gap_keeps_the_totals_last(window: Window) -> None:
     ticks(window)
     window.gaps.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
     names = [row[0] for row in table(window)]
-    assert names == [*reversed(JOINTS), "all joints", "tool point"]
+    assert names == [*reversed(SHORT), "all joints", "tool point"]
     window.gaps.table.sortByColumn(1, Qt.SortOrder.AscendingOrder)
-    assert [row[0] for row in table(window)] == [*JOINTS, "all joints", "tool point"]
+    assert [row[0] for row in table(window)] == [*SHORT, "all joints", "tool point"]
 
 
 def test_that_another_figure_can_be_chosen(window: Window) -> None:
@@ -319,7 +320,7 @@ def test_that_signals_that_appear_later_can_be_plotted(make_window, qtbot: QtBot
     window.plots.bar.choose("joint.effort")
     ticks(window)
     assert len(window.plots.panels) == 7
-    assert window.plots.panels[0]._title.text() == f"{JOINTS[0]}  N·m"
+    assert window.plots.panels[0].caption_texts[0] == f"{JOINTS[0]}  N·m"
 
 
 def test_that_the_theme_is_changed_and_remembered(make_window, qtbot: QtBot) -> None:
@@ -364,7 +365,6 @@ def test_that_closing_stops_everything(window: Window, session: FakeSession) -> 
     assert session.closed
     assert not window.isVisible()
     assert not [timer for timer in window.findChildren(QTimer) if timer.isActive()]
-    assert not [t for t in threading.enumerate() if t.name.startswith("window-commands")]
 
 
 def test_that_every_control_has_a_name_or_a_text(window: Window) -> None:

@@ -66,7 +66,7 @@ def run(
     window = Window(session, settings or remembered.open_settings())
     window.closed.connect(app.quit)
     window.show()
-    QTimer.singleShot(0, window, lambda: window.bridge.runner.call("session", session.start))
+    QTimer.singleShot(0, window, window.bridge.begin)
     if seconds is not None:
         QTimer.singleShot(round(seconds * 1e3), window, lambda: _finish(window, screenshot))
     with _interruptible(window), _complaints(window), _responsive():
@@ -106,7 +106,7 @@ def measure(session: "Session", seconds: float, *, settle: float = 3.0) -> Windo
             found.append(_report(window))
             window.close()
 
-        QTimer.singleShot(0, window, lambda: window.bridge.runner.call("session", session.start))
+        QTimer.singleShot(0, window, window.bridge.begin)
         QTimer.singleShot(round(settle * 1e3), window, lambda: window.bridge.probe(on=True))
         QTimer.singleShot(round((settle + seconds) * 1e3), window, finish)
         with _responsive():

@@ -1,8 +1,9 @@
 """The one door between a session and Qt: a display tick that pulls pictures.
 
-Nothing is signalled per sample. Every tick takes one snapshot and the new log
-entries, and gives a frame to those views that can be seen; each view says how
-often it wants one, and views are staggered over ticks.
+Nothing is signalled per sample. Every frame takes one snapshot and the new log
+entries, and goes to those views that can be seen; each view says how often it
+wants one. A frame is handed out in two ticks, and views are staggered over
+frames, so that the event loop is never held up for long.
 """
 
 from collections import deque
@@ -24,7 +25,7 @@ from twinstudio.model.views import Snapshot
 if TYPE_CHECKING:
     from twinstudio.session.session import Session
 
-TICK_MS = 33
+TICK_MS = 16
 PROBE_MS = 5
 _KEPT = 20_000
 
@@ -42,7 +43,7 @@ class Frame:
 class WindowStats:
     """How smoothly the window runs; times in s, NaN where nothing was measured.
 
-    fps: display ticks per second. work: spent in one tick, pulling and handing out.
+    fps: frames handed out per second. work: spent in one tick, pulling and handing out.
     delay: how late the event loop got to a timer that was due (needs `probe`).
     """
 
@@ -61,6 +62,7 @@ class _Seat:
     refresh: Callable[[Frame], None]
     every: int
     phase: int
+    late: bool
 
 
 class Bridge(QObject):
@@ -76,16 +78,35 @@ class Bridge(QObject):
         self._seats: list[_Seat] = []
         self._next_entry = 0
         self._number = 0
+        self._late = False
         self._ticks: deque[float] = deque(maxlen=_KEPT)
         self._work: deque[float] = deque(maxlen=_KEPT)
         self._delays: deque[float] = deque(maxlen=_KEPT * 5)
         self._probed = 0.0
-        self._timer = self._precise(TICK_MS, self.tick)
+        self._timer = self._precise(TICK_MS, self._half)
         self._probe_timer = self._precise(PROBE_MS, self._probe)
 
-    def add(self, widget: QWidget, refresh: Callable[[Frame], None], *, every: int = 1) -> None:
-        """Call `refresh` on every `every`-th tick while `widget` can be seen."""
-        self._seats.append(_Seat(widget, refresh, every, len(self._seats) % every))
+    def add(
+        self,
+        widget: QWidget,
+        refresh: Callable[[Frame], None],
+        *,
+        every: int = 1,
+        late: bool = True,
+    ) -> None:
+        """Call `refresh` with every `every`-th frame while `widget` can be seen.
+
+        late: in the second tick of the frame, so as to share the first with nothing else.
+        """
+        phase = sum(seat.every == every for seat in self._seats) % every
+        self._seats.append(_Seat(widget, refresh, every, phase, late))
+
+    def begin(self) -> None:
+        """Start the session; why it does not start is a line in the log."""
+        try:
+            self.session.start()
+        except TwinstudioError as error:
+            self.notices.say("alarm", "session", str(error))
 
     def start(self) -> None:
         """Begin to tick."""
@@ -98,20 +119,37 @@ class Bridge(QObject):
         self.runner.refuse()
 
     def tick(self) -> None:
-        """One display tick."""
+        """One whole frame."""
+        self._late = False
+        self._half()
+        self._half()
+
+    def _half(self) -> None:
+        """The next display tick: begin a frame, or hand out the rest of it."""
         began = perf_counter()
+        if not self._late:
+            self._begin()
+            self._ticks.append(began)
+        assert self.frame is not None
+        for seat in self._seats:
+            if (
+                seat.late == self._late
+                and self.frame.number % seat.every == seat.phase
+                and seat.widget.isVisible()
+            ):
+                self._refresh(seat, self.frame)
+        self._late = not self._late
+        self._work.append(perf_counter() - began)
+
+    def _begin(self) -> None:
+        """Pull a new frame."""
         self._drain()
         self.runner.collect()
         snapshot = self.session.snapshot()
         first, last = self.session.extent()
         self.timeline.advance(snapshot.now, first if last > first else snapshot.now)
         self.frame = Frame(snapshot, self.timeline, self._number)
-        for seat in self._seats:
-            if self._number % seat.every == seat.phase and seat.widget.isVisible():
-                self._refresh(seat, self.frame)
         self._number += 1
-        self._ticks.append(began)
-        self._work.append(perf_counter() - began)
 
     def show_now(self, widget: QWidget) -> None:
         """Give `widget` the newest frame out of turn, after a click for instance."""

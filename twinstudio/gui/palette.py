@@ -180,7 +180,7 @@ class Palette(QFrame):
         except TwinstudioError as error:
             self._bridge.notices.say("alarm", "window", str(error))
         else:
-            self._bridge.runner.run(name, None, **args)
+            self._bridge.runner.run(name, **args)
 
 
 def _plain(action: QAction) -> str:

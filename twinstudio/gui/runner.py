@@ -1,9 +1,8 @@
-"""Carries out session commands without holding up the window."""
+"""Has the session carry out commands, and reads command lines."""
 
 import ast
 import shlex
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from twinstudio.gui.notices import Notices
@@ -13,57 +12,42 @@ from twinstudio.model.views import CommandInfo
 if TYPE_CHECKING:
     from twinstudio.session.session import Session
 
-Done = Callable[[object], None]
-
 
 class Runner:
-    """One worker thread that runs commands in the order they were given.
+    """Gives commands to the session, which carries them out in the background, in order.
 
-    The window polls `collect` once a frame; results and complaints arrive there,
-    so no widget is ever touched from another thread.
+    A refusal is an alarm in the session's log. A fault of ours is told by
+    `collect`, which the window calls once a frame.
     """
 
     def __init__(self, session: "Session", notices: Notices) -> None:
         self._session = session
         self._notices = notices
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="window-commands")
-        self._waiting: list[tuple[str, Future[object], Done | None]] = []
+        self._waiting: list[tuple[str, Future[object]]] = []
+        self._open = True
 
     @property
     def busy(self) -> bool:
         """Whether a command is still under way."""
         return bool(self._waiting)
 
-    def run(self, command: str, done: Done | None = None, /, **args: object) -> None:
-        """Have the session run `command`; `done` gets its result in the window's thread."""
-        self.call(command, lambda: self._session.run(command, **args), done)
-
-    def call(self, name: str, work: Callable[[], object], done: Done | None = None) -> None:
-        """Do `work` in the worker; `name` says in complaints what it was."""
-        self._waiting.append((name, self._pool.submit(work), done))
+    def run(self, command: str, /, **args: object) -> None:
+        """Have the session run `command`; returns at once."""
+        if self._open:
+            self._waiting.append((command, self._session.submit(command, **args)))
 
     def collect(self) -> None:
-        """Hand over what has finished; a complaint becomes one line in the log."""
+        """Forget what has finished; a fault becomes one line in the log."""
         finished = [item for item in self._waiting if item[1].done()]
         self._waiting = [item for item in self._waiting if not item[1].done()]
-        for name, future, done in finished:
-            error = future.exception()
-            if error is None:
-                if done is not None:
-                    done(future.result())
-            elif isinstance(error, TwinstudioError):
-                self._notices.say("alarm", name, str(error))
-            else:
+        for name, future in finished:
+            error = None if future.cancelled() else future.exception()
+            if error is not None and not isinstance(error, TwinstudioError):
                 self._notices.say("alarm", name, f"failed, a fault of Twinstudio: {error!r}")
 
     def refuse(self) -> None:
-        """Begin nothing new; the command under way goes on."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def close(self) -> None:
-        """Wait for the command under way, forget the rest; no thread is left."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._waiting.clear()
+        """Begin nothing new."""
+        self._open = False
 
 
 def parsed(line: str, commands: list[CommandInfo]) -> tuple[str, dict[str, object]]:

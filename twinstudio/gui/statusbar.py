@@ -14,7 +14,6 @@ from twinstudio.gui.theme import Theme, number_font
 from twinstudio.model.views import RecordingView, Snapshot
 
 _EVERY_S = 2.0
-_MACHINE_TIP = "Processor (100 % is one core) and memory of this and its child processes"
 
 
 class StatusBar(QStatusBar):
@@ -38,13 +37,15 @@ class StatusBar(QStatusBar):
         self.badge.setAccessibleName("Unread warnings and alarms")
         self.badge.clicked.connect(self.log_wanted)
         self.cell, self.twin, self.machine = QLabel(), QLabel(), QLabel()
+        for label, name in ((self.cell, "Cell"), (self.twin, "Twin"), (self.machine, "Machine")):
+            label.setAccessibleName(name)
         self.record = QLabel()
-        self.record.setProperty("role", "alarm")
         self.record.setAccessibleName("Recording")
         self.addWidget(self.badge, 1)
         for label in (self.cell, self.twin, self.machine, self.record):
             label.setFont(number_font(self.font()))
-            label.setContentsMargins(6, 0, 6, 0)
+            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            label.setProperty("role", "alarm" if label is self.record else "field")
             self.addPermanentWidget(label)
         bridge.notices.changed.connect(self._show_trouble)
         bridge.add(self, self.refresh, every=6)
@@ -62,8 +63,8 @@ class StatusBar(QStatusBar):
         late = fmt.milliseconds(snapshot.lateness)
         _put(
             self.twin,
-            f"twin {fmt.figure(snapshot.real_time, '×')}",
-            f"Simulated over real time; step lateness p99 {late}",
+            twin_text(snapshot),
+            f"Twin: simulated over real time; how late steps are, p99 {late}",
         )
         _put(
             self.machine,
@@ -140,8 +141,19 @@ def cell_text(snapshot: Snapshot) -> str:
     offset = fmt.plus_minus(health.offset, health.offset_bound, 1e3, "ms")
     return (
         f"cell {fmt.figure(health.rate, 'Hz', 4)}   p99 {fmt.milliseconds(health.latency_p99)}"
-        f"   offset {offset}   lost {fmt.count(health.lost)}"
+        f"   offset {offset}   {'! ' if health.lost else ''}lost {fmt.count(health.lost)}"
     )
+
+
+def twin_text(snapshot: Snapshot) -> str:
+    """The twin's pace, or why it has none."""
+    source = snapshot.source("twin")
+    if source is None:
+        return "no twin"
+    state = state_of(source)
+    if state != "streaming":
+        return f"twin {STATES[state]}"
+    return f"twin {fmt.number(snapshot.real_time)}×"
 
 
 def recording_text(view: RecordingView | None) -> tuple[str, str]:
@@ -160,6 +172,8 @@ def recording_text(view: RecordingView | None) -> tuple[str, str]:
 def _put(label: QLabel, text: str, tip: str) -> None:
     if label.text() != text:
         label.setText(text)
+        # Only ever wider: figures that come and go would push their neighbours about.
+        label.setMinimumWidth(max(label.minimumWidth(), label.sizeHint().width()))
     if label.toolTip() != tip:
         label.setToolTip(tip)
 

@@ -132,6 +132,7 @@ QToolBar QToolButton {{ padding: 2px {GRID - 2}px; }}
 QDockWidget {{ font-weight: 600; }}
 QStatusBar {{ border-top: 1px solid {theme.line}; }}
 QStatusBar::item {{ border: none; }}
+QStatusBar QLabel {{ border-left: 1px solid {theme.line}; padding: 0 {GRID}px; }}
 QHeaderView::section {{ background: {theme.raised}; color: {theme.text}; border: none;
     border-right: 1px solid {theme.line}; padding: 2px {half}px; }}
 QTableView, QTreeView, QListView, QTextBrowser {{ border: none; background: {theme.base};

@@ -167,7 +167,10 @@ class Window(QMainWindow):
         docks, width, height = self.docks, self.width(), self.height()
         docks["sources"].raise_()
         docks["gaps"].raise_()
-        left, right = min(300, width * 22 // 100), min(440, width * 31 // 100)
+        left, right = (
+            min(300, width * 22 // 100),
+            min(self.gaps.sizeHint().width() + 24, width * 2 // 5),
+        )
         self.resizeDocks(
             [docks["scene"], docks["viewer"], docks["gaps"]],
             [left, width - left - right, right],
@@ -318,7 +321,5 @@ class Window(QMainWindow):
                 self.bridge.session.close()
             except TwinstudioError as error:
                 self.failure = str(error)
-            # After the session: closing it is what ends a command that waits for an answer.
-            self.bridge.runner.close()
             self.closed.emit()
         event.accept()

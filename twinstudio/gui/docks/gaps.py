@@ -1,15 +1,6 @@
-"""The gap table: one row a joint, then all joints together, then the tool point."""
+"""The gap dock: where twin and cell disagree, in figures."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
-
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QSortFilterProxyModel,
-    Qt,
-)
+from PySide6.QtCore import QModelIndex, QSize, QSortFilterProxyModel, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -25,206 +16,15 @@ from PySide6.QtWidgets import (
 from twinstudio.gui import format as fmt
 from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.empty import Empty
+from twinstudio.gui.docks.gapmodel import COLUMNS, OVERALL, PARTS, SORT, TOOL, GapModel, Index
 from twinstudio.gui.selection import Selection
 from twinstudio.gui.theme import GRID, number_font
-from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag
 
-Part = Literal["rmse", "maximum", "bias", "relative"]
-PARTS: dict[str, Part] = {
-    "RMS": "rmse",
-    "Maximum": "maximum",
-    "Bias": "bias",
-    "Relative": "relative",
-}
-_SORT = Qt.ItemDataRole.UserRole
-Index = QModelIndex | QPersistentModelIndex
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_WIDTHS = (86, 68, 68, 46, 54, 52, 40)
-OVERALL, TOOL = "all joints", "tool point"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: a signal over the sliding window or the run, its floor, or the lag."""
-
-    title: str
-    signal: str
-    over: Literal["window", "run", "floor"]
-    tip: str
-
-
-COLUMNS = (
-    Column("now", "position", "window", "Position gap over the sliding window"),
-    Column("run", "position", "run", "Position gap since the start, or since it was reset"),
-    Column("floor", "position", "floor", "Spread of the cell's own repeats, where known"),
-    Column("vel.", "velocity", "window", "Velocity gap over the sliding window"),
-    Column("effort", "effort", "window", "Effort gap over the sliding window"),
-    Column("lag", "lag", "window", "Command to motion of the cell (twin in the tooltip), ms"),
-)
-
-
-class GapModel(QAbstractTableModel):
-    """Rows of the newest tables; units go to the heading where all rows agree."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._window: GapTable | None = None
-        self._run: GapTable | None = None
-        self._units: dict[tuple[str, str], str] = {}
-        self._names: tuple[str, ...] = ()
-        self._texts: list[list[str]] = []
-        self._heads: list[str] = []
-        self.part: Part = "rmse"
-        self.degrees = False
-
-    def show_tables(
-        self, window: GapTable | None, run: GapTable | None, units: dict[tuple[str, str], str]
-    ) -> None:
-        """Take new figures; rows stay where they are unless the joints changed."""
-        names = tuple(joint.name for joint in (window or run or _NONE).joints)
-        if (names, units) != (self._names, self._units):
-            self.beginResetModel()
-            self._names, self._units = names, units
-            self._window, self._run = window, run
-            self._compute()
-            self.endResetModel()
-        else:
-            self._window, self._run = window, run
-            self.refresh()
-
-    def refresh(self) -> None:
-        """Compute every text anew, and tell the view which rows look different."""
-        before, heads = self._texts, self._heads
-        self._compute()
-        for row, texts in enumerate(self._texts):
-            if row >= len(before) or texts != before[row]:
-                self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS)))
-        if heads != self._heads:
-            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(COLUMNS))
-
-    def _compute(self) -> None:
-        """Texts are made once a refresh, not once a question of the view."""
-        common = [self._common_unit(column) for column in COLUMNS]
-        self._heads = [f"{c.title}\n{unit or ' '}" for c, unit in zip(COLUMNS, common, strict=True)]
-        self._texts = [
-            [self._text(row, c, unit) for c, unit in zip(COLUMNS, common, strict=True)]
-            for row in range(self.rowCount())
-        ]
-
-    def name(self, row: int) -> str:
-        """What row `row` is about; the last two are all joints and the tool point."""
-        return (*self._names, OVERALL, TOOL)[row]
-
-    def rowCount(self, parent: Index | None = None) -> int:  # noqa: D102
-        return 0 if parent is not None and parent.isValid() else len(self._names) + 2
-
-    def columnCount(self, parent: Index | None = None) -> int:  # noqa: D102
-        return 0 if parent is not None and parent.isValid() else len(COLUMNS) + 1
-
-    def headerData(  # noqa: D102
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if section else Qt.AlignmentFlag.AlignLeft
-        if section == 0:
-            return "Joint" if role == Qt.ItemDataRole.DisplayRole else None
-        column = COLUMNS[section - 1]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tip
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._heads[section - 1] if self._heads else column.title
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
-        row = index.row()
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if index.column() else _LEFT
-        if index.column() == 0:
-            named = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, _SORT)
-            return self.name(row) if role in named else None
-        column = COLUMNS[index.column() - 1]
-        if role == _SORT:
-            return self._value(row, column)
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._texts[row][index.column() - 1]
-        return self._tip(row, column) if role == Qt.ItemDataRole.ToolTipRole else None
-
-    def _row(self, row: int, over: str) -> JointGap | None:
-        table = self._run if over == "run" else self._window
-        if table is None or row > len(self._names):
-            return None
-        return table.overall if row == len(self._names) else table.joints[row]
-
-    def _figures(self, row: int, column: Column) -> Figures | None:
-        if row == len(self._names) + 1:
-            table = self._run if column.over == "run" else self._window
-            return table.tcp if table and column.signal == "position" else None
-        joint = self._row(row, column.over)
-        found: Figures | None = getattr(joint, column.signal, None) if joint else None
-        return found
-
-    def _value(self, row: int, column: Column) -> float | None:
-        """The figure in SI (relative: in 1), or None where there is none."""
-        if column.signal == "lag":
-            lag = self._lag(row, "command_to_motion")
-            return None if lag is None else lag.seconds
-        if column.over == "floor":
-            joint = self._row(row, "window")
-            return joint.floor.get("joint.position") if joint else None
-        figures = self._figures(row, column)
-        return None if figures is None else getattr(figures, self.part)
-
-    def _lag(self, row: int, which: str) -> Lag | None:
-        joint = self._row(row, "window")
-        found: Lag | None = getattr(joint, which, None) if joint else None
-        return found
-
-    def _unit(self, row: int, column: Column) -> tuple[str, float]:
-        """Shown unit and factor of one cell."""
-        if column.signal == "lag":
-            return "ms", 1e3
-        if self.part == "relative" and column.over != "floor":
-            return "%", 100.0
-        if row == len(self._names) + 1:
-            return fmt.shown("m")
-        name = self._names[row] if row < len(self._names) else ""
-        unit = self._units.get((column.signal, name)) or self._shared(column.signal)
-        return fmt.shown(unit, degrees=self.degrees, small=True)
-
-    def _shared(self, signal: str) -> str:
-        found = {unit for (name, _), unit in self._units.items() if name == signal}
-        return found.pop() if len(found) == 1 else ""
-
-    def _common_unit(self, column: Column) -> str:
-        units = {self._unit(row, column)[0] for row in range(len(self._names))}
-        return units.pop() if len(units) == 1 else ""
-
-    def _text(self, row: int, column: Column, common: str) -> str:
-        value = self._value(row, column)
-        if value is None:
-            return fmt.NOTHING
-        unit, factor = self._unit(row, column)
-        return fmt.figure(value * factor, "" if unit == common else unit)
-
-    def _tip(self, row: int, column: Column) -> str:
-        if column.signal == "lag":
-            twin = self._lag(row, "twin_command_to_motion")
-            return f"twin: {fmt.milliseconds(twin.seconds if twin else None)}"
-        figures = self._figures(row, column)
-        if figures is None:
-            return f"{column.tip}: twin or cell has no such reading"
-        unit, factor = self._unit(row, column)
-        if self.part == "relative":
-            return f"{fmt.count(figures.n)} samples"
-        return (
-            f"RMS {fmt.figure(figures.rmse * factor, unit)}, "
-            f"maximum {fmt.figure(figures.maximum * factor, unit)}, "
-            f"bias {fmt.figure(figures.bias * factor, unit, sign=True)}, "
-            f"{fmt.count(figures.n)} samples"
-        )
+_FLOOR = 1 + next(k for k, column in enumerate(COLUMNS) if column.over == "floor")
+_LEAST_NAME = 56
+_PADDING = 2 * GRID - 4
+# Room for a figure and its unit, before there are any: the table need not jump later.
+_TYPICAL = ("shoulder_lift", "0.000 mm", "0.000 mm", "0.000", "00.0", "0.000", "00.0")
 
 
 class _Sorted(QSortFilterProxyModel):
@@ -241,7 +41,7 @@ class _Sorted(QSortFilterProxyModel):
         if left.row() >= joints or right.row() >= joints:
             ascending = self.sortOrder() == Qt.SortOrder.AscendingOrder
             return (left.row() < right.row()) == ascending
-        a, b = left.data(_SORT), right.data(_SORT)
+        a, b = left.data(SORT), right.data(SORT)
         if isinstance(a, str):
             return a < str(b)
         return (-1.0 if a is None else abs(a)) < (-1.0 if b is None else abs(b))
@@ -256,6 +56,7 @@ class GapDock(QWidget):
         self._selection = selection
         self.model = GapModel()
         self.sorted = _Sorted(self.model)
+        self._needed = [0] * len(_TYPICAL)
         self.table = self._table()
         self.part = QComboBox()
         self.part.addItems(list(PARTS))
@@ -290,6 +91,7 @@ class GapDock(QWidget):
         table.setFont(number_font(table.font()))
         table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         table.setShowGrid(False)
+        table.setColumnHidden(_FLOOR, True)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setWordWrap(False)
         table.setAccessibleName("Gap per joint")
@@ -328,13 +130,39 @@ class GapDock(QWidget):
         table = window or some
         self.span.setText(f"over {fmt.figure((table.end - table.start) / 1e9, 's')}")
         self.model.show_tables(window, run, self._units(frame))
+        self.table.setColumnHidden(_FLOOR, not self.model.has_floor)
+        self._fit_columns()
+
+    def sizeHint(self) -> QSize:
+        """Wide enough to read every figure."""
+        return QSize(sum(self._widths()), 10 * self.table.verticalHeader().defaultSectionSize())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Columns share the width, so that none is out of sight."""
         super().resizeEvent(event)
+        self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        """Figures get what they need, the names the rest; all shrink when that is too little."""
         room = self.width() - self.table.verticalScrollBar().sizeHint().width()
-        for column, width in enumerate(_WIDTHS):
-            self.table.horizontalHeader().resizeSection(column, width * room // sum(_WIDTHS))
+        widths = self._widths()
+        spare = room - sum(widths)
+        widths[0] = max(widths[0] + spare, min(widths[0], _LEAST_NAME))
+        wanted = max(sum(widths), 1)
+        head = self.table.horizontalHeader()
+        for column, width in enumerate(widths):
+            size = min(width, width * room // wanted)
+            if size > 0 and head.sectionSize(column) != size:
+                head.resizeSection(column, size)
+
+    def _widths(self) -> list[int]:
+        """What every column needs; never less than before, or columns would jitter."""
+        width = self.table.fontMetrics().horizontalAdvance
+        for column, typical in enumerate(_TYPICAL):
+            longest = max(map(width, [typical, *self.model.texts(column)]))
+            self._needed[column] = max(self._needed[column], longest + _PADDING)
+        hidden = self.table.isColumnHidden(_FLOOR)
+        return [0 if k == _FLOOR and hidden else needed for k, needed in enumerate(self._needed)]
 
     def _note(self, notes: tuple[str, ...]) -> None:
         """Caveats in one line; whole in the tooltip."""
@@ -350,7 +178,7 @@ class GapDock(QWidget):
     def set_degrees(self, *, on: bool) -> None:
         """Show angles in degrees, or in mrad."""
         self.model.degrees = on
-        self.model.refresh()
+        self._forget_widths()
 
     def _units(self, frame: Frame) -> dict[tuple[str, str], str]:
         """SI unit by (quantity, joint), from what can be plotted; asked for seldom."""
@@ -365,7 +193,12 @@ class GapDock(QWidget):
 
     def _choose_part(self, name: str) -> None:
         self.model.part = PARTS[name]
+        self._forget_widths()
+
+    def _forget_widths(self) -> None:
         self.model.refresh()
+        self._needed = [0] * len(_TYPICAL)
+        self._fit_columns()
 
     def _picked(self, index: QModelIndex) -> None:
         name = self._name(index)
@@ -390,6 +223,3 @@ class GapDock(QWidget):
                 self.table.selectRow(row)
                 return
         self.table.clearSelection()
-
-
-_NONE = GapTable(joints=(), overall=JointGap(name=OVERALL), samples=0, start=0, end=0)

@@ -51,27 +51,26 @@ class LogModel(QAbstractTableModel):
         """Take the colours of `theme`."""
         self._icons = {level: state_icon(level, theme) for level in ("info", "warning", "alarm")}
 
-    def catch_up(self) -> bool:
-        """Take in what is new; True when rows were added."""
+    def catch_up(self) -> None:
+        """Take in what is new; what the notices have dropped goes from the top."""
         notices = self._notices
         times = notices.lines[-1].times if notices.lines else 0
         state = (notices.total, notices.dropped, times)
         if state == self._state:
-            return False
-        fresh = notices.total - self._state[0]
-        if notices.dropped != self._state[1] or fresh < 0:
-            self.beginResetModel()
-            self._lines = list(notices.lines)
-            self.endResetModel()
-        elif fresh:
-            count = len(self._lines)
-            self.beginInsertRows(QModelIndex(), count, count + fresh - 1)
-            self._lines = list(notices.lines)
+            return
+        gone = min(notices.dropped - self._state[1], len(self._lines))
+        if gone:
+            self.beginRemoveRows(QModelIndex(), 0, gone - 1)
+            del self._lines[:gone]
+            self.endRemoveRows()
+        count, lines = len(self._lines), list(notices.lines)
+        if len(lines) > count:
+            self.beginInsertRows(QModelIndex(), count, len(lines) - 1)
+            self._lines = lines
             self.endInsertRows()
         self._state = state
         row = len(self._lines) - 1
         self.dataChanged.emit(self.index(row, 0), self.index(row, len(_HEADS) - 1))
-        return fresh > 0
 
     def line(self, row: int) -> Line:
         """The line in `row`."""
@@ -140,6 +139,7 @@ class LogDock(QWidget):
         self.search.setClearButtonEnabled(True)
         self.search.setAccessibleName("Filter the log")
         self.search.textChanged.connect(self._refilter)
+        self._follows = True
         self.table = self._table()
         copy = QAction("Copy", self)
         copy.setShortcut(QKeySequence.StandardKey.Copy)
@@ -176,7 +176,18 @@ class LogDock(QWidget):
         head.setSectionResizeMode(3, QHeaderView.ResizeMode.Stretch)
         for column, width in enumerate((104, 92, 110)):
             head.resizeSection(column, width)
+        bar = table.verticalScrollBar()
+        bar.valueChanged.connect(self._scrolled)
+        bar.rangeChanged.connect(self._grown)
         return table
+
+    def _scrolled(self, value: int) -> None:
+        self._follows = value >= self.table.verticalScrollBar().maximum()
+
+    def _grown(self, _low: int, high: int) -> None:
+        """More lines, or less room: the newest stays in sight, unless one has scrolled up."""
+        if self._follows:
+            self.table.verticalScrollBar().setValue(high)
 
     def restyle(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -186,10 +197,7 @@ class LogDock(QWidget):
     def refresh(self, frame: Frame) -> None:
         """Take in what is new."""
         del frame
-        bar = self.table.verticalScrollBar()
-        at_end = bar.value() >= bar.maximum() - 2
-        if self.model.catch_up() and at_end:
-            self.table.scrollToBottom()
+        self.model.catch_up()
 
     def copy(self) -> None:
         """Put the selected lines, or all shown ones, on the clipboard."""
@@ -205,6 +213,7 @@ class LogDock(QWidget):
         """Seeing the log counts as having read it."""
         super().showEvent(event)
         self.model.catch_up()
+        self._follows = True
         self.table.scrollToBottom()
 
     def _refilter(self) -> None:

@@ -37,6 +37,7 @@ FIGURES = (
 COUNTS = (
     ("repeated", "Repeated", "Samples with the stamp of the one before"),
     ("reversed", "Reversed", "Samples stamped before the one before"),
+    ("astray", "Astray", "Samples whose stamp the source's clock cannot have shown"),
     ("missing", "Missing", "Readings that are NaN"),
     ("garbage", "Garbage", "Messages that are none of ours"),
     ("foreign", "Foreign", "Messages of another protocol version"),

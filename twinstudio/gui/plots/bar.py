@@ -121,10 +121,11 @@ class PlotBar(QWidget):
     def restyle(self, theme: Theme) -> None:
         """Take the colours of `theme`; the key says which curve is which."""
         self.key.setText(
-            f"<span style='color:{theme.twin}'>━</span> twin &nbsp;"
-            f"<span style='color:{theme.cell}'>━</span> cell &nbsp;"
-            f"<span style='color:{theme.gap}'>━</span> gap"
+            f"<span style='color:{theme.twin}'>──</span> twin &nbsp;"
+            f"<span style='color:{theme.cell}'>━━</span> cell &nbsp;"
+            f"<span style='color:{theme.gap}'>──</span> gap"
         )
+        self.key.setToolTip("Twin: thin line. Cell: thick line beneath it. Gap: twin minus cell")
         self.time.restyle(theme)
 
     @property

@@ -5,11 +5,13 @@ path; with 21 curves that took half of the time of a frame. Here the bounds are
 those of the view, and a curve is one polyline in data coordinates.
 """
 
+from collections.abc import Collection, Iterable
+
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QRectF
-from PySide6.QtGui import QPainter, QPen, QPolygonF
+from PySide6.QtGui import QPainter, QPen, QPolygonF, QTransform
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 Floats = NDArray[np.float64]
@@ -18,11 +20,13 @@ Floats = NDArray[np.float64]
 class Lines(QGraphicsItem):
     """Draws named polylines, in the order in which they got their pens.
 
-    baseline: also draw the line where the value is zero.
+    baseline: also draw the line where the value is zero. thick: curves drawn
+    two pixels thick, so that they show beside a thin one on top of them.
     """
 
-    def __init__(self, *, baseline: bool = False) -> None:
+    def __init__(self, *, baseline: bool = False, thick: Collection[str] = ()) -> None:
         super().__init__()
+        self._thick = frozenset(thick)
         self._rect = QRectF(0.0, 0.0, 1.0, 1.0)
         self._pens: dict[str, QPen] = {}
         self._parts: dict[str, list[QPolygonF]] = {}
@@ -60,15 +64,31 @@ class Lines(QGraphicsItem):
     def paint(
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
     ) -> None:
-        """One call to Qt for a piece of a curve."""
+        """One call to Qt for a piece of a curve; two for a thick one.
+
+        Qt draws thin lines more than ten times as fast as thick ones.
+        """
         del option, widget
         if self._base is not None:
             painter.setPen(self._base)
             painter.drawLine(QLineF(self._rect.left(), 0.0, self._rect.right(), 0.0))
         for name, pen in self._pens.items():
             painter.setPen(pen)
-            for part in self._parts.get(name, ()):
-                painter.drawPolyline(part)
+            parts = self._parts.get(name, ())
+            if name not in self._thick:
+                _draw(painter, parts)
+                continue
+            place = painter.worldTransform()
+            # To the right and down: beside its thin self at any slope.
+            for right, down in ((1.0, 0.0), (0.0, 1.0)):
+                painter.setWorldTransform(place * QTransform.fromTranslate(right, down))
+                _draw(painter, parts)
+            painter.setWorldTransform(place)
+
+
+def _draw(painter: QPainter, parts: Iterable[QPolygonF]) -> None:
+    for part in parts:
+        painter.drawPolyline(part)
 
 
 def _polygon(x: Floats, y: Floats) -> QPolygonF:

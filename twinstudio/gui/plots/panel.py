@@ -1,4 +1,4 @@
-"""One joint of one signal: twin and cell in one axis, the gap in a strip beneath.
+"""One joint of one signal: a caption, twin and cell in one axis, the gap in a strip beneath.
 
 The time axis counts seconds from the instant shown, so it stands still while
 data runs through it: axes are painted once and kept as pixmaps, and a frame
@@ -12,8 +12,14 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QGraphicsItem, QGraphicsSimpleTextItem
+from PySide6.QtGui import QColor, QFont, QPainter
+from PySide6.QtWidgets import (
+    QGraphicsItem,
+    QGraphicsSceneMouseEvent,
+    QGraphicsWidget,
+    QStyleOptionGraphicsItem,
+    QWidget,
+)
 
 from twinstudio.gui import format as fmt
 from twinstudio.gui.plots.lines import Floats, Lines
@@ -23,8 +29,12 @@ from twinstudio.gui.timeline import Timeline
 from twinstudio.model.views import Trace
 
 AXIS_WIDTH = 44
+AXIS_HEIGHT = 16
 MINIMUM_HEIGHT = 88
+_CAPTION = 15
 _SMALL = 8
+# How far a number may stand out over the end of its axis [px].
+_OVER = 12
 # Least distance of ticks [px]: along the time axis, along a value axis.
 _APART = (44.0, 13.0)
 
@@ -41,12 +51,13 @@ class NumberAxis(pg.AxisItem):
             autoExpandTextSpace=False,
             tickTextOffset=2,
             maxTickLevel=0,
+            hideOverlappingLabels=_OVER,
         )
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         if side == "left":
             self.setWidth(AXIS_WIDTH)
         else:
-            self.setHeight(16)
+            self.setHeight(AXIS_HEIGHT)
 
     def tickValues(
         self,
@@ -54,20 +65,37 @@ class NumberAxis(pg.AxisItem):
         high: float,
         size: float,
     ) -> list[tuple[float, NDArray[np.float64]]]:
-        """Round numbers, as many as have room."""
-        apart = _APART[self.orientation == "left"]
-        spacing = round_step((high - low) * apart / max(size, 1.0))
-        first, last = math.ceil(low / spacing), math.floor(high / spacing)
-        return [(spacing, spacing * np.arange(first, last + 1, dtype=np.float64))]
+        """Round numbers, as many as have room: at least two, or one could not read a scale."""
+        apart = (high - low) * _APART[self.orientation == "left"] / max(size, 1.0)
+        spacing = round_step(apart)
+        ticks = _multiples(spacing, low, high)
+        for finer in (0.5, 0.2, 0.1):
+            if len(ticks) >= 2:
+                break
+            step = round_step(finer * spacing * (1 - 1e-9))
+            finest = _multiples(step, low, high)
+            if len(finest) >= 2 and finest[-1] - finest[0] >= apart:
+                return [(step, finest[[0, -1]])]
+        return [(spacing, ticks)]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         """The numbers at the ticks, with as many decimals as their spacing needs."""
+        texts = self._numbers(values, scale, spacing)
+        if self.orientation == "bottom" and texts and values[-1] == 0.0:
+            texts[-1] += "\u00a0s"
+        return texts
+
+    def _numbers(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         if not 1e-4 <= spacing * scale < 1e5:
             return [fmt.number(v * scale) for v in values]
         decimals = max(-math.floor(math.log10(spacing * scale) + 1e-9), 0)
         if not math.isclose(spacing * scale * 10**decimals % 1.0, 0.0, abs_tol=1e-6):
             decimals += 1  # steps of 2.5
         return [f"{v * scale + 0.0:.{decimals}f}".replace("-", "−") for v in values]
+
+
+def _multiples(step: float, low: float, high: float) -> NDArray[np.float64]:
+    return step * np.arange(math.ceil(low / step), math.floor(high / step) + 1, dtype=np.float64)
 
 
 class TimeBox(pg.ViewBox):
@@ -106,6 +134,49 @@ class TimeBox(pg.ViewBox):
             self._clicked()
 
 
+class Caption(QGraphicsWidget):
+    """A line over a plot: what it shows, and at the right end a note."""
+
+    def __init__(self, font: QFont, clicked: Callable[[], None]) -> None:
+        super().__init__()
+        self.title = self.note = ""
+        self._clicked = clicked
+        self._font = QFont(font)
+        self._colours = (QColor(), QColor())
+        self.setMinimumHeight(_CAPTION)
+        self.setMaximumHeight(_CAPTION)
+        self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+
+    def restyle(self, title: str, note: str, *, bold: bool) -> None:
+        """Take these colours."""
+        self._colours = (QColor(title), QColor(note))
+        self._font.setBold(bold)
+        self.update()
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        """The note whole, the title shortened to what is left."""
+        del option, widget
+        painter.setFont(self._font)
+        metrics = painter.fontMetrics()
+        box = self.rect().adjusted(AXIS_WIDTH, 0.0, -2.0, 0.0)
+        room = box.width() - metrics.horizontalAdvance(self.note) - 8
+        title = metrics.elidedText(self.title, Qt.TextElideMode.ElideMiddle, int(room))
+        middle = Qt.AlignmentFlag.AlignVCenter
+        for text, colour, side in (
+            (title, self._colours[0], Qt.AlignmentFlag.AlignLeft),
+            (self.note, self._colours[1], Qt.AlignmentFlag.AlignRight),
+        ):
+            painter.setPen(colour)
+            painter.drawText(box, side | middle, text)
+
+    def mousePressEvent(self, event: QGraphicsSceneMouseEvent) -> None:
+        """A click selects what the plot shows."""
+        event.accept()
+        self._clicked()
+
+
 class Panel:
     """Draws the traces of one component; lives in a cell of a graphics layout."""
 
@@ -121,7 +192,7 @@ class Panel:
         small = QFont(font)
         small.setPointSizeF(_SMALL)
         self.main, self.strip = (
-            _plot(layout, TimeBox(timeline, lambda: clicked(label)), small, row) for row in (0, 1)
+            _plot(layout, TimeBox(timeline, lambda: clicked(label)), small, row) for row in (1, 2)
         )
         # Axes that say nothing are not there, only their room: each costs time a frame.
         self.strip.hideAxis("left")
@@ -129,11 +200,13 @@ class Panel:
         self.main.hideAxis("bottom")
         self._grid = layout.layout
         self._grid.setVerticalSpacing(2)
-        self._lines = {"main": Lines(), "gap": Lines(baseline=True)}
+        self._caption = Caption(small, lambda: clicked(label))
+        layout.addItem(self._caption, row=0, col=0)
+        self._timed = True
+        self._lines = {"main": Lines(thick=("cell",)), "gap": Lines(baseline=True)}
         self.main.vb.addItem(self._lines["main"], ignoreBounds=True)
         self.strip.vb.addItem(self._lines["gap"], ignoreBounds=True)
         self._span = timeline.window
-        self._title, self._gap_title = _caption(self.main, small), _caption(self.strip, small)
         self._scales = {"main": Scale(), "gap": Scale(symmetric=True)}
         self._gap_unit = ""
         self._selected = False
@@ -165,27 +238,36 @@ class Panel:
         if self._theme is None:
             return
         colour = self._theme.accent if on else self._theme.text
-        self._title.setBrush(pg.mkBrush(colour))
-        self._gap_title.setBrush(pg.mkBrush(self._theme.faint))
-        font = self._title.font()
-        font.setBold(on)
-        self._title.setFont(font)
+        self._caption.restyle(colour, self._theme.faint, bold=on)
         self.main.vb.setBorder(pg.mkPen(self._theme.accent if on else self._theme.line, width=1))
 
     def caption(self, unit: str, gap_unit: str) -> None:
         """Say what is drawn, in which units."""
-        self._title.setText(f"{self.label}  {unit}".rstrip())
+        self._caption.title = f"{self.label}  {unit}".rstrip()
         self._gap_unit = gap_unit
         self._caption_gap()
 
     def _caption_gap(self) -> None:
         """The strip is too low for tick labels: its range stands in its caption."""
         reach = fmt.figure(self._scales["gap"].high, self._gap_unit)
-        self._gap_title.setText(f"gap ±{reach}")
+        self._caption.note = f"gap ±{reach}"
+        self._caption.update()
+
+    @property
+    def caption_texts(self) -> tuple[str, str]:
+        """What the caption says: of the signal, and of the range of the gap."""
+        return self._caption.title, self._caption.note
+
+    def set_timed(self, *, on: bool) -> None:
+        """Show the numbers of the time axis, or leave them to the panel beneath."""
+        self._timed = on
+        self.strip.showAxis("bottom", on)
 
     def set_height(self, height: float) -> None:
-        """Divide `height` px: about a third is the strip with the time axis."""
-        self._grid.setRowFixedHeight(1, min(max(46.0, 0.32 * height), 140.0))
+        """Divide `height` px: about a third is the strip, without the time axis."""
+        axis = AXIS_HEIGHT if self._timed else 0
+        strip = min(max(28.0, 0.3 * (height - axis)), 124.0)
+        self._grid.setRowFixedHeight(2, strip + axis)
 
     def set_span(self, seconds: float) -> None:
         """Show `seconds` before the instant."""
@@ -208,12 +290,14 @@ class Panel:
         """
         ranges: dict[str, list[tuple[float, float]]] = {"main": [], "gap": []}
         missing = {"cell", "twin", "gap"}
+        since = _compared_since(traces)
         for trace in traces:
             value = trace.value * factors(trace)
             part = "gap" if trace.source == "gap" else "main"
             self._lines[part].set_data(trace.source, trace.time - self._span, value)
             missing.discard(trace.source)
-            ranges[part].append(_range(value))
+            counts = value[trace.time >= since] if trace.source == "twin" else value
+            ranges[part].append(_range(counts))
         for source in missing:
             nothing = np.empty(0)
             self._lines["gap" if source == "gap" else "main"].set_data(source, nothing, nothing)
@@ -242,6 +326,16 @@ class Panel:
             lines.set_rect(QRectF(-self._span, low, self._span, high - low))
 
 
+def _compared_since(traces: list[Trace]) -> float:
+    """When the gap begins [s of the traces]; the twin was not yet set to the cell before.
+
+    Where the twin stood until then says nothing, and must not set the scale.
+    """
+    begin = next((t.time[0] for t in traces if t.source == "gap" and len(t.time)), -math.inf)
+    # The gap's first point is a sample or two after the twin was set.
+    return float(begin)
+
+
 def _range(value: Floats) -> tuple[float, float]:
     """Smallest and largest reading; infinities the wrong way round if there is none."""
     low, high = (float(value.min()), float(value.max())) if len(value) else (np.inf, -np.inf)
@@ -258,11 +352,3 @@ def _plot(layout: pg.GraphicsLayout, box: TimeBox, font: QFont, row: int) -> pg.
     plot.layout.setContentsMargins(0, 0, 0, 0)
     layout.addItem(plot, row=row, col=0)
     return plot
-
-
-def _caption(plot: pg.PlotItem, font: QFont) -> QGraphicsSimpleTextItem:
-    text = QGraphicsSimpleTextItem(plot.vb)
-    text.setFont(font)
-    text.setPos(5, 2)
-    text.setZValue(50)
-    return text

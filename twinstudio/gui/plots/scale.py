@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 _MARGIN = 0.2
 _SHRINK_BELOW = 0.45
+# A line along the very end of an axis can hardly be seen.
+_EDGE = 0.04
 
 
 def round_step(least: float) -> float:
@@ -40,7 +42,8 @@ class Scale:
             high = max(abs(low), abs(high))
             low = -high
         used = (high - low) / (self.high - self.low)
-        inside = self.low <= low and high <= self.high
+        edge = _EDGE * (high - low)
+        inside = self.low + edge <= low and high <= self.high - edge
         floor = (self.high - self.low) <= self.smallest * 1.001
         if inside and not self.fresh and (used > _SHRINK_BELOW or floor or not shrink):
             return False

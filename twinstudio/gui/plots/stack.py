@@ -16,7 +16,7 @@ from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.empty import Empty
 from twinstudio.gui.plots.bar import PlotBar
 from twinstudio.gui.plots.cursor import Cursors, Readout
-from twinstudio.gui.plots.panel import MINIMUM_HEIGHT, Panel
+from twinstudio.gui.plots.panel import AXIS_HEIGHT, MINIMUM_HEIGHT, Panel
 from twinstudio.gui.selection import Selection
 from twinstudio.gui.theme import Theme, number_font
 from twinstudio.model.views import Trace, TraceQuery
@@ -36,6 +36,7 @@ class PlotStack(QWidget):
         self.degrees = False
         self.panels: list[Panel] = []
         self._drawn: object = None
+        self._stale = False
         self._columns = 0
         self._turn = 0
         self.bar = PlotBar(bridge.timeline)
@@ -47,13 +48,15 @@ class PlotStack(QWidget):
         self.cursors.changed.connect(self._read)
         bridge.timeline.changed.connect(self._set_span)
         selection.changed.connect(self._select)
-        bridge.add(self, self.refresh)
+        # Half of the panels a tick: neither of the two holds up the event loop for long.
+        bridge.add(self, self.refresh, late=False)
+        bridge.add(self, lambda _frame: self._draw_half(late=True))
         self.restyle(theme)
 
     def _build(self) -> None:
         self.view = pg.GraphicsLayoutWidget()
         self.view.setAccessibleName("Plots of twin and cell")
-        self.view.ci.setContentsMargins(4, 2, 4, 2)
+        self.view.ci.setContentsMargins(4, 2, 16, 2)
         self.view.ci.setSpacing(6)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
@@ -101,7 +104,7 @@ class PlotStack(QWidget):
         self._arrange()
 
     def refresh(self, frame: Frame) -> None:
-        """Draw one frame; what is held and drawn already is left alone."""
+        """Begin to draw a frame; what is held and drawn already is left alone."""
         if frame.number % 15 == 0 or not self.panels:
             self.bar.offer(self._bridge.session.signals())
         timeline = frame.timeline
@@ -110,29 +113,34 @@ class PlotStack(QWidget):
             return
         pixels = self.panels[0].width
         state = (timeline.end, timeline.window, pixels, self.bar.arrival.isChecked())
-        if state != self._drawn:
-            self._drawn = state
-            self._draw(pixels)
+        self._stale = state != self._drawn
+        self._drawn = state
+        self._draw_half(late=False)
         if self.cursors.shown and frame.number % _READ_EVERY == 0:
             self._read()
 
-    def _draw(self, pixels: int) -> None:
+    def _draw_half(self, *, late: bool) -> None:
+        """Draw the first or the second half of the panels, if the frame has something new."""
         timeline, choice = self._bridge.timeline, self.bar.choice
-        assert choice is not None
+        middle = (len(self.panels) + 1) // 2
+        panels = self.panels[middle:] if late else self.panels[:middle]
+        if choice is None or not panels or not self._stale:
+            return
         query = TraceQuery(
             choice.name,
-            tuple(panel.label for panel in self.panels),
+            tuple(panel.label for panel in panels),
             timeline.start,
             timeline.end,
-            pixels,
+            self.panels[0].width,
             self.bar.arrival.isChecked(),
         )
-        found: dict[str, list[Trace]] = {panel.label: [] for panel in self.panels}
+        found: dict[str, list[Trace]] = {panel.label: [] for panel in panels}
         for trace in self._bridge.session.traces(query):
             found[trace.label].append(trace)
-        self._turn = (self._turn + 1) % len(self.panels)
-        for k, panel in enumerate(self.panels):
-            panel.draw(found[panel.label], self._factor, shrink=k == self._turn)
+        self._turn = (self._turn + 1) % (2 * len(self.panels))
+        for panel in panels:
+            shrink = panel is self.panels[self._turn // 2]
+            panel.draw(found[panel.label], self._factor, shrink=shrink)
 
     def _factor(self, trace: Trace) -> float:
         small = trace.source == "gap"
@@ -168,10 +176,18 @@ class PlotStack(QWidget):
         self._select()
 
     def _set_heights(self) -> None:
+        """Rows of equal height, but the last one has the time axis too."""
         rows = math.ceil(len(self.panels) / self._columns)
-        height = max(self.area.viewport().height(), rows * MINIMUM_HEIGHT) / rows
-        for panel in self.panels:
-            panel.set_height(height)
+        grid = self.view.ci.layout
+        whole = max(self.area.viewport().height(), rows * MINIMUM_HEIGHT) - 6.0 * rows
+        height = (whole - AXIS_HEIGHT) / rows
+        for row in range(rows):
+            last = row == rows - 1
+            grid.setRowFixedHeight(row, height + AXIS_HEIGHT * last)
+        for k, panel in enumerate(self.panels):
+            last = k // self._columns == rows - 1
+            panel.set_timed(on=k + self._columns >= len(self.panels))
+            panel.set_height(height + AXIS_HEIGHT * last)
 
     def _fitting(self, count: int) -> int:
         """Columns so that panels are wide enough and rows evenly filled."""

@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 
 NEAREST, FARTHEST = 0.02, 2000.0
 _STEEPEST = np.pi / 2
+_CENTRINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +113,22 @@ class Camera:
         moved = self.pan(-x * shrink, -y * shrink, aspect)
         return replace(moved, distance=distance)
 
-    def fit(self, corners: Floats, aspect: float, margin: float = 1.2) -> "Camera":
+    def fit(self, corners: Floats, aspect: float, margin: float = 1.12) -> "Camera":
         """The same direction, so near that all `corners` float64[n, 3] are just in sight."""
         if len(corners) == 0:
             return self
-        centre = (corners.min(axis=0) + corners.max(axis=0)) / 2.0
+        middle = (corners.min(axis=0) + corners.max(axis=0)) / 2.0
+        seen = self._backed(middle, corners, aspect, margin)
+        for _ in range(_CENTRINGS):
+            # What is near looks larger: the middle of the box is not that of the picture.
+            places = seen.project(corners, aspect)[:, :2]
+            x, y = (places.min(axis=0) + places.max(axis=0)) / 2.0
+            target = np.asarray(seen.pan(-float(x), -float(y), aspect).target)
+            seen = self._backed(target, corners, aspect, margin)
+        return seen
+
+    def _backed(self, centre: Floats, corners: Floats, aspect: float, margin: float) -> "Camera":
+        """Aimed at `centre`, from as far as it takes to see all `corners`."""
         local = (corners - centre) @ self.axes().T
         half = np.tan(self.fov / 2.0)
         reach = np.maximum(np.abs(local[:, 0]) / (half * aspect), np.abs(local[:, 1]) / half)

@@ -186,9 +186,9 @@ def table(drawing: Drawing, state: RenderState, scale: ErrorScale) -> NDArray[np
 
 
 def corners(drawing: Drawing, state: RenderState) -> Floats:
-    """Box corners of what is worth seeing, float64[n, 3], m: robot and objects of its size.
+    """Box corners of what is worth seeing, float64[n, 3], m: the robot, and what moves.
 
-    A floor that is far larger than the robot does not count.
+    Fixed furniture does not count, nor does anything far larger than the robot.
     """
     home = np.zeros(len(drawing.kinematics.tree.joints))
     shown = [q for q in (state.twin, state.ghost) if q is not None]
@@ -200,7 +200,11 @@ def corners(drawing: Drawing, state: RenderState) -> Floats:
     ]
     robot = [_placed(part, pose) for part, pose in boxes if part.node >= 0]
     size = np.ptp(np.concatenate(robot), axis=0).max() if robot else np.inf
-    things = [_placed(p, pose) for p, pose in boxes if p.node < 0 and p.radius <= 0.5 * size]
+    things = [
+        _placed(part, pose)
+        for part, pose in boxes
+        if part.node < 0 and part.body in state.objects and part.radius <= 0.5 * size
+    ]
     found = robot + things
     return np.concatenate(found) if found else np.empty((0, 3))
 

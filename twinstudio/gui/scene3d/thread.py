@@ -30,6 +30,8 @@ TRIANGLES_SOFTWARE = 24_000
 TRIANGLES_GPU = 500_000
 REFINED_PIXELS = 2_500_000
 SETTLED = 0.3
+# Pictures a second. What a processor draws beyond, it would take from the plots.
+FASTEST, FASTEST_SOFTWARE = 60.0, 20.0
 NICENESS = 5
 NO_OPENGL = (
     "The 3D view needs OpenGL 3.3, and this display offers none.\n"
@@ -156,7 +158,8 @@ class RenderThread(QObject):
         renderer = Renderer()
         _yield_to_the_window()
         self.description = f"{renderer.driver.renderer}, OpenGL {renderer.driver.version}"
-        pace = Pace(software=renderer.driver.software)
+        software = renderer.driver.software
+        pace = Pace(software=software, fastest=FASTEST_SOFTWARE if software else FASTEST)
         budget = TRIANGLES_SOFTWARE if renderer.driver.software else TRIANGLES_GPU
         studio = _Studio(renderer, budget, self.failed.emit)
         rough: _Job | None = None
