@@ -581,3 +581,59 @@ def test_that_closing_ends_a_request_under_way(bridge):
     link.close()
     thread.join()
     assert "closed" in errors[0]
+
+
+def test_that_a_message_over_the_size_limit_does_not_make_the_link_deaf(bridge, link):
+    bridge.send(0, [1])
+    received(link, 1)
+    bridge.pub.send_multipart([b"telemetry", bytes(protocol.MAX_FRAME + 1)])
+    first = 1
+
+    def heard_again():
+        nonlocal first
+        bridge.send(first, [1 + first])
+        first += 1
+        time.sleep(0.05)
+        return link.health().received > 1
+
+    until(heard_again)
+    assert link.health().garbage == 1
+
+
+def test_that_a_reply_over_the_size_limit_does_not_make_the_link_mute(bridge, link):
+    bridge.send(0, [1])
+    received(link, 1)
+    bridge.answers["big"] = lambda _: bytes(protocol.MAX_FRAME + 1)
+    with pytest.raises(LinkError, match="no answer to 'big'"):
+        link.request("big", timeout=0.2)
+    bridge.answers["small"] = lambda request: bridge.reply(request, "here")
+
+    def answered():
+        with suppress(LinkError):
+            return link.request("small", timeout=0.5) == "here"
+        return False
+
+    until(answered)
+
+
+def test_that_messages_that_cannot_be_read_are_not_called_silence(bridge, link):
+    bridge.send(0, [1])
+    received(link, 1)
+
+    def complained():
+        bridge.pub.send_multipart([b"telemetry", msgpack.packb(bridge.header(1)), bytes(8), b"x"])
+        time.sleep(0.05)
+        return "cannot be read: payload has 8 and 1 bytes" in link.health().text
+
+    until(complained)
+    assert link.health().state == "silent"
+
+
+def test_that_stamps_its_clock_cannot_have_shown_are_counted_and_said(bridge, link, blocks):
+    until(lambda: link.clock is not None)
+    now = time.monotonic_ns()
+    bridge.send(0, [now, now + 3600 * 10**9])
+    received(link, 2)
+    until(lambda: "stamps that its clock cannot have shown" in link.health().text)
+    assert link.health().astray == 1
+    assert len(blocks[-1]) == 2  # handed on: a recording keeps what was sent

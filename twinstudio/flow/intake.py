@@ -115,8 +115,8 @@ class Intake:
             if current is not None and _fits(held[0], current):
                 try:
                     self._hand_on(held, current)
-                except TwinstudioError:
-                    self._meter.garbage()
+                except TwinstudioError as error:
+                    self._meter.garbage(str(error), held[2])
             elif held[2] < asked:
                 self._give_up(held)
             else:

@@ -14,8 +14,10 @@ import zmq
 from twinstudio.flow import protocol
 from twinstudio.flow.answers import check_event, other_version, read_description
 from twinstudio.flow.asking import Asker, UnreadableError, spoken
+from twinstudio.flow.believable import astray
 from twinstudio.flow.clock import ClockEstimator, ClockModel
 from twinstudio.flow.intake import Intake
+from twinstudio.flow.lifeline import Lifeline
 from twinstudio.flow.meter import Meter
 from twinstudio.flow.ordering import EventOrder
 from twinstudio.flow.protocol import Description, Event, Pong, Reply
@@ -104,6 +106,7 @@ class Link:
                 raise
             raise LinkError(f"cannot connect: {error.strerror}", where=self._control) from error
         self._asker = Asker(self._dealer, self._control)
+        self._lifelines = [(each, Lifeline(each)) for each in (self._sub, self._dealer)]
 
     @property
     def control(self) -> str:
@@ -119,6 +122,11 @@ class Link:
     def clock(self) -> ClockModel | None:
         """How the source's clock runs against ``time.monotonic_ns``, None until known."""
         return self._clock.model()
+
+    @property
+    def clock_steps(self) -> int:
+        """How often the source's clock was set while this instance of it ran."""
+        return self._clock.steps
 
     def health(self) -> Health:
         """State, figures and counts now; cheap."""
@@ -197,6 +205,8 @@ class Link:
         self._stopping = True
         self._meter.close()
         self._asker.close()
+        for _, lifeline in self._lifelines:
+            lifeline.close()
         with self._lock:
             for socket in (self._sub, self._dealer, self._wake, self._nudge):
                 socket.close(linger=0)
@@ -212,6 +222,7 @@ class Link:
     def _tick(self, now: int) -> None:
         """Ask what is due."""
         self._asker.flush(now)
+        self._dial_again(now)
         if now >= self._due["hello"]:
             self._asker.ask("hello", {}, self._on_hello)
             known = self._description is not None and not self._intake.asking
@@ -226,6 +237,15 @@ class Link:
                 self._ask_events()
             self._due["events"] = now + _SECOND
 
+    def _dial_again(self, now: int) -> None:
+        for socket, lifeline in self._lifelines:
+            if lifeline.lost(now):
+                self._meter.garbage("a message over the size limit, or none of ZeroMQ's", now)
+                address = self._telemetry if socket is self._sub else self._control
+                with suppress(zmq.ZMQError):
+                    socket.disconnect(address)
+                socket.connect(address)
+
     def _soon(self, what: str, within: int = 0) -> None:
         self._due[what] = min(self._due[what], time.monotonic_ns() + within)
 
@@ -235,7 +255,7 @@ class Link:
                 if not self._asker.receive():
                     return
             except UnreadableError as error:
-                self._bad(error.version)
+                self._bad(error.version, str(error))
 
     def _take_messages(self) -> None:
         for _ in range(_BATCH):
@@ -246,8 +266,8 @@ class Link:
             received = time.monotonic_ns()
             try:
                 self._take(frames, received)
-            except TwinstudioError:
-                self._bad(spoken(frames[1]) if len(frames) > 1 else None)
+            except TwinstudioError as error:
+                self._bad(spoken(frames[1]) if len(frames) > 1 else None, str(error))
 
     def _take(self, frames: list[bytes], received: int) -> None:
         topic = frames[0]
@@ -260,11 +280,11 @@ class Link:
         elif topic != protocol.IMAGE:
             raise ProtocolError("neither telemetry, event nor image")
 
-    def _bad(self, version: int | None) -> None:
+    def _bad(self, version: int | None, why: str) -> None:
         if version is not None and version != protocol.VERSION:
             self._meter.foreign(version, time.monotonic_ns())
         else:
-            self._meter.garbage()
+            self._meter.garbage(why, time.monotonic_ns())
 
     def _on_hello(self, reply: Reply, sent: int, received: int) -> None:
         if self._stopping:
@@ -315,6 +335,9 @@ class Link:
         self._telemetry = address
 
     def _deliver(self, block: Block) -> None:
+        wrong = astray(block, self.clock)
+        if wrong is not None and block.received is not None:
+            self._meter.astray(int(wrong.sum()), block.received)
         for sink in self._sinks:
             self._tell(sink, block)
 
@@ -324,11 +347,14 @@ class Link:
         self._meter.answer(received)
         try:
             pong = msgspec.convert(reply.result, Pong)
-        except msgspec.ValidationError:
-            self._meter.garbage()
+        except msgspec.ValidationError as error:
+            self._meter.garbage(f"the answer to ping: {error}", received)
             return
+        steps = self._clock.steps
         if not self._clock.add(sent, pong.received, pong.sent, received):
-            self._meter.garbage()
+            self._meter.garbage("the answer to ping has impossible stamps", received)
+        if self._clock.steps > steps:
+            self._meter.restamped()
 
     def _on_published(self, event: Event) -> None:
         current = self._description
@@ -361,8 +387,8 @@ class Link:
             events = msgspec.convert(reply.result, list[Event]) if reply.ok else []
             for event in events:
                 check_event(event)
-        except (msgspec.ValidationError, ProtocolError):
-            self._meter.garbage()
+        except (msgspec.ValidationError, ProtocolError) as error:
+            self._meter.garbage(f"the answer to events: {error}", time.monotonic_ns())
             events = []
         since, lost = order.since, order.lost
         self._hand_on(order.answer(e for e in events if e.instance == instance))

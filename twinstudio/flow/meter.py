@@ -24,6 +24,7 @@ class _Counts:
     lost: int = 0
     repeated: int = 0
     reversed: int = 0
+    astray: int = 0
     missing: int = 0
     garbage: int = 0
     foreign: int = 0
@@ -60,6 +61,8 @@ class Meter:
         self._described = now
         self._foreign: tuple[int | None, int] | None = None
         self._complaint = ""
+        self._garbage: tuple[str, int] | None = None
+        self._strayed: int | None = None
         self._fault = ""
         self._closed = False
         self._figures = (0, _Figures())
@@ -101,10 +104,22 @@ class Meter:
         with self._lock:
             self._counts.lost += samples
 
-    def garbage(self) -> None:
+    def restamped(self) -> None:
+        """Forget how late samples were: their source's clock was set."""
+        with self._lock:
+            self._old = self._blocks
+
+    def astray(self, samples: int, received: int) -> None:
+        """Count samples whose stamps do not fit the source's clock."""
+        with self._lock:
+            self._counts.astray += samples
+            self._strayed = received
+
+    def garbage(self, why: str, now: int) -> None:
         """Count a message that is none."""
         with self._lock:
             self._counts.garbage += 1
+            self._garbage = (why, now)
 
     def foreign(self, version: int | None, now: int) -> None:
         """Count a message of another protocol version."""
@@ -180,6 +195,7 @@ class Meter:
                 lost=counts.lost,
                 repeated=counts.repeated,
                 reversed=counts.reversed,
+                astray=counts.astray,
                 missing=counts.missing,
                 garbage=counts.garbage,
                 foreign=counts.foreign,
@@ -239,7 +255,10 @@ class Meter:
     def _flow(self, description: Description, now: int) -> tuple[LinkState, str]:
         since = self._last_block
         if since is not None and now - since <= self._patience():
-            return "streaming", f"{description.name} is streaming"
+            return "streaming", f"{description.name} is streaming{self._doubts(now)}"
+        if self._garbage is not None and now - self._garbage[1] < _LATELY:
+            why = f"{description.name} sends messages that cannot be read: {self._garbage[0]}"
+            return "silent", f"{why}; do they follow its layout and the protocol?"
         answers = self._answered is not None and now - self._answered < 3 * _SECOND
         who = "robot's bridge" if description.role == "cell" else "twin"
         advice = (
@@ -253,3 +272,12 @@ class Meter:
                 return "connecting", f"{description.name} answers; waiting for its first sample"
             return "silent", f"{description.name} has sent no samples for {waited:.1f} s: {advice}"
         return "silent", f"silent for {(now - since) / _SECOND:.1f} s: no samples; {advice}"
+
+    def _doubts(self, now: int) -> str:
+        """What is odd about samples that do come in."""
+        if self._strayed is None or now - self._strayed > _LATELY:
+            return ""
+        return (
+            ", but stamps that its clock cannot have shown;"
+            " are samples and pings stamped by one clock?"
+        )

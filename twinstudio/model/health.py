@@ -17,7 +17,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     offset, offset_bound: source clock minus local clock [s] and its uncertainty.
     age: seconds since the last sample arrived; inf before the first.
     lost: samples missing by sequence number. repeated, reversed: samples whose
-    stamp is that of, or before, their predecessor's. missing: NaN readings.
+    stamp is that of, or before, their predecessor's. astray: samples whose stamp
+    the source's clock cannot have shown, far ahead of their arrival for instance.
+    missing: NaN readings.
     garbage: messages that are none. foreign: messages of another protocol
     version. restarts, relayouts: how often the source came back as another
     instance, or changed its layout. events_lost: events that could not be had again.
@@ -35,6 +37,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     repeated: int = 0
     reversed: int = 0
+    astray: int = 0
     missing: int = 0
     garbage: int = 0
     foreign: int = 0

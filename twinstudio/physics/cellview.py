@@ -69,16 +69,21 @@ def _columns(layout: Layout, name: str, world: World) -> list[int] | None:
     return found
 
 
+ABSURD = 1e6
+"""No joint is ever at, nor is told to go to, this many rad, m, rad/s, m/s, N m or N."""
+
+
 def held(values: NDArray[np.float64], before: Sequence[float]) -> tuple[NDArray[np.float64], int]:
     """`values` float64[n, joints] with each NaN replaced by the last reading above it.
 
+    So is what no robot can mean (infinite, or beyond `ABSURD`): it would wreck the world.
     before: readings that hold until the first. Also returns how many were replaced.
     """
-    missing = np.isnan(values)
+    missing = ~(np.abs(values) < ABSURD)
     count = int(missing.sum())
     if not count:
         return values, 0
     whole = np.vstack([np.asarray(before, dtype=np.float64), values])
-    rows = np.where(np.isnan(whole), 0, np.arange(len(whole))[:, None])
+    rows = np.where(~(np.abs(whole) < ABSURD), 0, np.arange(len(whole))[:, None])
     newest = np.maximum.accumulate(rows, axis=0)
     return np.take_along_axis(whole, newest, axis=0)[1:], count

@@ -34,9 +34,9 @@ class Counts(msgspec.Struct, kw_only=True):
     """What happened so far; all only go up.
 
     late: cell samples that came after the instant they were for, and were used at
-    once. stale: samples left out, as their time does not advance. missing: readings
-    that were NaN, so the last one held. resynchronised: how often the twin was set to
-    the cell, the first time not counted.
+    once. stale: samples left out, as their time does not advance, or cannot be. missing:
+    readings that were NaN or absurd, so the last one held. resynchronised: how often
+    the twin was set to the cell, the first time not counted.
     """
 
     late: int = 0

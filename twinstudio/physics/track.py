@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
 
+from twinstudio.flow.believable import AHEAD, believable
 from twinstudio.flow.clock import ClockModel
 from twinstudio.flow.link import Link
 from twinstudio.flow.protocol import Description
@@ -73,7 +74,7 @@ class Track:
     """Samples of one cell in the order of their time.
 
     late: samples that came after the twin's instant had passed their time.
-    stale: samples left out because their time does not advance.
+    stale: samples left out because their time does not advance, or cannot be.
     missing: readings that were NaN; the last one held.
     """
 
@@ -88,6 +89,9 @@ class Track:
 
     def add(self, block: Block, clock: ClockModel, instant: int | None) -> None:
         """Take in a block; `instant`: that of the twin's last step, None before any."""
+        self._forget_ahead(block.received)
+        sent, block = len(block), believable(block, clock)
+        self.stale += sent - len(block)
         times = clock.to_local(block.stamps).tolist()
         columns = [self._read(block, which) for which in ("position", "velocity", "command")]
         newest = self._times[-1] if self._times else -(1 << 62)
@@ -100,6 +104,13 @@ class Track:
             self._times.append(time)
             parts = [column[row] if column else [] for column in columns]
             self._samples.append(Sample(time, *parts))
+
+    def _forget_ahead(self, received: int | None) -> None:
+        """Drop samples that lie in the future: the cell's clock was set since they came."""
+        while received is not None and self._times and self._times[-1] > received + 2 * AHEAD:
+            del self._times[-1], self._samples[-1]
+            self.stale += 1
+        self._next = min(self._next, len(self._times))
 
     def due(self, instant: int) -> Sample | None:
         """The newest sample whose time has come, or None when it was given before."""

@@ -98,14 +98,14 @@ def health_table(health: dict[str, Health]) -> Table | None:
     heads = (
         "state", "rate\n[Hz]", "latency\np50 [ms]", "latency\np99 [ms]", "clock\noffset [ms]",
         "offset\n± [ms]",
-        "received", "lost", "repeated", "reversed", "missing", "restarts",
+        "received", "lost", "repeated", "reversed", "astray", "missing", "restarts",
     )  # fmt: skip
     rows = []
     for name, h in health.items():
         figures = (
             h.rate, 1e3 * h.latency_p50, 1e3 * h.latency_p99, 1e3 * h.offset, 1e3 * h.offset_bound
         )  # fmt: skip
-        counts = (h.received, h.lost, h.repeated, h.reversed, h.missing, h.restarts)
+        counts = (h.received, h.lost, h.repeated, h.reversed, h.astray, h.missing, h.restarts)
         texts = [h.text or h.state, *map(number, figures), *map(str, counts)]
         rows.append(Row(name, tuple(Cell(text) for text in texts)))
     return Table("Links", heads, tuple(rows)) if rows else None

@@ -145,6 +145,7 @@ class Cast:
             title=title,
             on_event=self._on_event,
             on_description=self._described,
+            on_trouble=lambda role, text: self._journal.write("warning", role, text),
             child=child,
         )
         self._sources = {**self._sources, role: source}

@@ -43,6 +43,7 @@ class GapLine:
         self.window = window
         self._calm: dict[SourceName, int] = {}
         self._gap_from = FIRST
+        self._seen: dict[SourceName, History] = {}
         self._begin(None)
 
     def _begin(self, layouts: tuple[Layout, Layout] | None) -> None:
@@ -77,7 +78,7 @@ class GapLine:
         if event.code not in JUMPS:
             return
         self._calm = {**self._calm, role: event.stamp}
-        if event.code == "synchronised":
+        if role == "twin" and event.code == "synchronised":
             self._gap_from = event.stamp
             with self._lock:
                 self._history = self._run = None
@@ -91,17 +92,25 @@ class GapLine:
         layouts = (twin_history.layout, cell_history.layout)
         if layouts != self._layouts:
             self._begin(layouts)
+        self._mind_new(twin_history, cell_history)
         if not self._names or twin.clock is None or cell.clock is None:
             return
         span = cell_history.span()
         if span is None:
             return
-        start = max(self._cell_from, span[0])
-        cell_new = cell_history.window(start, min(start + LONGEST_PIECE, span[1]))
+        cell_new = _piece(cell_history, max(self._cell_from, span[0]), span[1])
         twin_new = twin_history.window(max(self._twin_from, FIRST), np.iinfo(np.int64).max)
         if len(cell_new) < 2 or len(twin_new) < 2:
             return
         self._match(twin, cell, twin_new, cell_new)
+
+    def _mind_new(self, twin: History, cell: History) -> None:
+        """Pair from its start what began anew, with a clock that may be behind the old one."""
+        if self._seen.get("cell") is not cell:
+            self._cell_from = FIRST
+        if self._seen.get("twin") is not twin:
+            self._twin_from = FIRST
+        self._seen = {"twin": twin, "cell": cell}
 
     def _match(self, twin: Source, cell: Source, twin_new: Block, cell_new: Block) -> None:
         """Pair the cell's samples that the twin has already passed."""
@@ -171,8 +180,23 @@ class GapLine:
         span = history.span() if history is not None else None
         if history is None or span is None:
             return None
-        start = max(span[1] - int(self.window * 1e9), self._calm.get(source.role, FIRST))
-        return history.window(min(start, span[1]), span[1])
+        calm = self._calm.get(source.role, FIRST)
+        start = span[1] - int(self.window * 1e9)
+        # A jump that lies ahead was stamped by another clock than the samples.
+        return history.window(max(start, calm) if calm < span[1] else start, span[1])
+
+
+def _piece(history: History, start: int, end: int) -> Block:
+    """Samples from `start` on [ns], up to `LONGEST_PIECE`, over a hole if there is one."""
+    piece = history.window(start, min(start + LONGEST_PIECE, end))
+    if len(piece) >= 2 or start + LONGEST_PIECE >= end:
+        return piece
+    rest = history.window(start, end)
+    if len(rest) < 2:
+        return rest
+    # The first may be all there is before the hole: the second begins the piece.
+    upto = int(np.searchsorted(rest.stamps, rest.stamps[1] + LONGEST_PIECE, side="right"))
+    return rest.part(slice(0, upto))
 
 
 def _completed(table: GapTable, timed: GapTable, cell: Source) -> GapTable:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from twinstudio.flow.believable import astray, believable, latest
 from twinstudio.flow.clock import ClockModel
 from twinstudio.flow.history import History
 from twinstudio.flow.link import Link
@@ -16,17 +17,20 @@ from twinstudio.session.child import Child
 
 OBJECT = "object."
 POSE = ".pose"
+STRAY_QUIET = 10 * 10**9
+"""ns without a sample astray after which the next is told of."""
 
 
 class Source:
     """Blocks arrive on the link's thread; everything else may be called from any thread.
 
     A new layout starts a new history: columns must not change their meaning. So
-    does a source that comes back with a clock that is behind, since its samples
-    would otherwise all be refused as late.
+    does a clock that is behind what is held, because the source came back with it
+    or it was set: its samples would otherwise all be refused as late. Samples
+    whose stamp cannot be are left out of the history, told of and counted.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who plays, where, and who is to hear of what
         self,
         role: SourceName,
         control: str,
@@ -36,6 +40,7 @@ class Source:
         title: str,
         on_event: Callable[[SourceName, Event], None],
         on_description: Callable[[SourceName, Description], None],
+        on_trouble: Callable[[SourceName, str], None],
         child: Child | None = None,
     ) -> None:
         """Connect to `control`; `budget` is the history's memory in bytes."""
@@ -46,6 +51,9 @@ class Source:
         self._joints = tuple(joints)
         self._budget = budget
         self._on_description = on_description
+        self._on_trouble = on_trouble
+        self._clock_steps = 0
+        self._strayed = -STRAY_QUIET
         self._history: History | None = None
         self._returned = False
         self._lock = threading.Lock()
@@ -79,6 +87,10 @@ class Source:
         return self.link.clock
 
     def _take(self, block: Block) -> None:
+        self._mind_clock(block)
+        block = believable(block, self.clock)
+        if not len(block):
+            return
         with self._lock:
             if self._history is None or self._must_start_anew(self._history, block):
                 self._history = History(block.layout, self._budget)
@@ -90,7 +102,28 @@ class Source:
         returned, self._returned = self._returned, False
         span = history.span()
         behind = returned and span is not None and bool(block.stamps[0] <= span[1])
-        return behind or history.layout != block.layout
+        return behind or history.layout != block.layout or self._lies_ahead(span, block)
+
+    def _lies_ahead(self, span: tuple[int, int] | None, block: Block) -> bool:
+        """Whether what is held lies in the future, so that all to come would be refused."""
+        clock = self.clock
+        if span is None or clock is None or block.received is None:
+            return False
+        return span[1] > latest(clock, block.received)
+
+    def _mind_clock(self, block: Block) -> None:
+        """Tell of a clock that was set, and now and then of stamps that cannot be."""
+        clock, steps = self.clock, self.link.clock_steps
+        if steps > self._clock_steps:
+            self._on_trouble(self.role, "its clock was set while it ran; what is held may jump")
+        self._clock_steps = steps
+        wrong = astray(block, clock)
+        if wrong is None or clock is None or block.received is None:
+            return
+        if block.received - self._strayed > STRAY_QUIET:
+            off = (int(block.stamps[wrong][0]) - latest(clock, block.received)) / 1e9
+            self._on_trouble(self.role, _stray_text(off))
+        self._strayed = block.received
 
     def view(self, note: str) -> SourceView:
         """How this source looks now."""
@@ -130,6 +163,14 @@ class Source:
         self.link.close()
         if self.child is not None:
             self.child.stop()
+
+
+def _stray_text(off: float) -> str:
+    side = "ahead of" if off > 0 else "behind"
+    return (
+        f"a sample is stamped {abs(off):.3g} s {side} its clock: such samples are counted,"
+        " recorded, and neither drawn nor compared; are samples and pings stamped by one clock?"
+    )
 
 
 def _joint_columns(layout: Layout, joints: Sequence[str]) -> list[int]:
