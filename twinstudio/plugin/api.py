@@ -1,6 +1,6 @@
 """All that a plugin needs, in one import: ``from twinstudio.plugin import api``."""
 
-from twinstudio.model.block import Block
+from twinstudio.model.block import Block, Stamps
 from twinstudio.model.config import si
 from twinstudio.model.errors import PluginError
 from twinstudio.model.pair import Pair
@@ -16,10 +16,12 @@ from twinstudio.plugin.kinds import (
     Finding,
     Floats,
     HilSuite,
+    Logs,
     Mechanism,
     Metric,
     Randomizer,
     ResidualLearner,
+    Results,
     SourceBridge,
 )
 
@@ -36,6 +38,7 @@ __all__ = [
     "Image",
     "JobContext",
     "Layout",
+    "Logs",
     "Mechanism",
     "Metric",
     "Pair",
@@ -45,11 +48,13 @@ __all__ = [
     "Randomizer",
     "ResidualLearner",
     "Result",
+    "Results",
     "Scalar",
     "Scene",
     "Series",
     "Signal",
     "SourceBridge",
+    "Stamps",
     "Table",
     "about",
     "implements",

@@ -166,6 +166,12 @@ class Catalog:
         with self._lock:
             return loading.digest(self._offer(plugin))
 
+    def stray_hooks(self, plugin: str) -> list[str]:
+        """What is marked as a hook beside the plugin but is none, a line each; loads it."""
+        with self._lock:
+            self.load(plugin)
+            return loading.unknown_hooks(self._offer(plugin))
+
     def _switch(self, plugin: str, *, enabled: bool) -> Entry:
         with self._lock:
             offer = self._offer(plugin)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from twinstudio.model.block import Block
+from twinstudio.model.block import Block, Stamps
 from twinstudio.model.pair import Pair
 from twinstudio.model.params import Params
 from twinstudio.model.results import Patch, Result
@@ -24,6 +24,8 @@ from twinstudio.plugin.context import JobContext
 
 P = TypeVar("P", bound=Params)
 Floats = NDArray[np.float64]
+Logs = Mapping[str, Block]
+Results = Sequence[Result]
 
 
 class Plugin(ABC, Generic[P]):
@@ -41,7 +43,7 @@ class Metric(Plugin[P]):
     """Figures from a pair of twin and cell."""
 
     @abstractmethod
-    def measure(self, pair: Pair, params: P) -> Sequence[Result]:
+    def measure(self, pair: Pair, params: P) -> Results:
         """Figures of `pair`; called on the sliding window, a run or a log."""
 
 
@@ -53,7 +55,7 @@ class SourceBridge(Plugin[P]):
         """What it will deliver; asked once, before `blocks`."""
 
     @abstractmethod
-    def blocks(self, context: JobContext, params: P) -> Iterator[tuple[Floats, Floats]]:
+    def blocks(self, context: JobContext, params: P) -> Iterator[tuple[Stamps, Floats]]:
         """Yield (stamps ns int64[n], values float64[n, width]) until the job is cancelled."""
 
 
@@ -90,19 +92,15 @@ class Calibrator(Plugin[P]):
     """Finds parameters that explain a log: check, solve, validate."""
 
     @abstractmethod
-    def check(self, logs: Mapping[str, Block], scene: Scene, params: P) -> Sequence[Finding]:
+    def check(self, logs: Logs, scene: Scene, params: P) -> Sequence[Finding]:
         """Whether the data can identify the parameters, before any solver runs."""
 
     @abstractmethod
-    def solve(
-        self, context: JobContext, logs: Mapping[str, Block], scene: Scene, params: P
-    ) -> Sequence[Result]:
+    def solve(self, context: JobContext, logs: Logs, scene: Scene, params: P) -> Results:
         """Figures with intervals, and the patch that a person may promote."""
 
     @abstractmethod
-    def validate(
-        self, logs: Mapping[str, Block], scene: Scene, solved: Sequence[Result]
-    ) -> Sequence[Result]:
+    def validate(self, logs: Logs, scene: Scene, solved: Results) -> Results:
         """Scores on data the solver has not seen."""
 
 
@@ -130,7 +128,7 @@ class Command(Plugin[P]):
     """Anything else worth a name: runs as a job and returns results."""
 
     @abstractmethod
-    def run(self, context: JobContext, params: P) -> Sequence[Result]:
+    def run(self, context: JobContext, params: P) -> Results:
         """Do it."""
 
 

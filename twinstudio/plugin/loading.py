@@ -81,9 +81,12 @@ def digest(offer: Offer) -> str:
     return whole.hexdigest()
 
 
-def unknown_hooks(module: ModuleType) -> list[str]:
-    """Functions marked as hooks whose name is none, each with the nearest one, a line each."""
-    manager = _manager()
+def unknown_hooks(offer: Offer) -> list[str]:
+    """Functions marked as hooks whose name is none, each with the nearest one, a line each.
+
+    offer: one that was loaded.
+    """
+    manager, module = _manager(), sys.modules[module_name(offer)]
     return [
         f"'{name}' is no hook{_nearest(name, list(HOOK_OF.values()))}"
         for name in _marked(manager, module)

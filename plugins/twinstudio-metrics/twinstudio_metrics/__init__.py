@@ -1,0 +1,1 @@
+"""Metrics of the gap between twin and cell."""

@@ -1,0 +1,277 @@
+"""``plugins``: what there is, what is wrong with it, new ones, in and out."""
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from twinstudio.plugin.catalog import Catalog, Entry, Places
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Folder = Annotated[
+    Path | None, typer.Option("--plugins-dir", help="Another folder of single-file plugins.")
+]
+Safe = Annotated[bool, typer.Option("--safe", help="Only plugins that come with Twinstudio.")]
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Ask no package index; build with what is installed.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    plugins = typer.Typer(
+        help="Plugins: list, check, write, switch, install.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    plugins.command("list")(list_)
+    plugins.command("info")(info)
+    plugins.command("validate")(validate)
+    plugins.command("new")(new)
+    plugins.command("enable")(enable)
+    plugins.command("disable")(disable)
+    plugins.command("install")(install)
+    plugins.command("uninstall")(uninstall)
+    app.add_typer(plugins, name="plugins")
+
+
+def places_of(folder: Path | None = None, *, safe: bool = False) -> "Places":
+    """Where the plugins of this user are: installed, in the data folder, and in `folder`.
+
+    Raises PluginError when `folder` is given but not there.
+    """
+    from twinstudio.model.errors import PluginError
+    from twinstudio.plugin.catalog import Places
+    from twinstudio.session.places import places
+
+    if folder is not None and not folder.is_dir():
+        raise PluginError("there is no such folder", where=str(folder), hint="see --plugins-dir")
+    known = places()
+    own = known.get("plugins", known["recordings"].parent / "plugins")
+    folders = (own,) if folder is None else (own, folder.resolve())
+    return Places(folders=tuple(map(str, folders)), settings=str(known["settings"]), safe=safe)
+
+
+def list_(plugins_dir: Folder = None, safe: Safe = False, as_json: Json = False) -> None:
+    """List all plugins and their state; imports none of them.
+
+    Example: twinstudio plugins list --json
+    """
+    from twinstudio.cli import show
+
+    entries = _catalog(plugins_dir, safe).entries()
+    if as_json:
+        show.json(entries)
+        return
+    if not entries:
+        print("No plugins. 'twinstudio plugins new NAME --kind metric' writes one.")
+        return
+    wide = max(len(entry.id) for entry in entries)
+    for entry in entries:
+        version = f" {entry.version}" if entry.version else ""
+        print(f"{entry.id:{wide}}  {entry.kind:10}  {entry.state:8}  {entry.origin}{version}")
+        if entry.reason:
+            print(f"{'':{wide}}  {entry.reason}")
+
+
+def info(
+    plugin: Annotated[str, typer.Argument(metavar="ID")],
+    plugins_dir: Folder = None,
+    safe: Safe = False,
+    as_json: Json = False,
+) -> None:
+    """Show one plugin with its parameters; imports it.
+
+    Example: twinstudio plugins info twinstudio.worst_joint
+    """
+    from twinstudio.cli import show
+    from twinstudio.model.errors import PluginError
+    from twinstudio.model.params import fields
+
+    catalog = _catalog(plugins_dir, safe)
+    entry = catalog.entry(plugin)
+    parameters = []
+    with _clean_output(), contextlib.suppress(PluginError):  # the entry holds reason and trace
+        parameters = fields(catalog.load(plugin).params)
+    entry = catalog.entry(plugin)
+    if as_json:
+        show.json({"plugin": entry, "params": parameters})
+        return
+    _show(entry)
+    for field in parameters:
+        default = "required" if field.required else f"default {field.default}"
+        print(f"  {field.name:16} {field.unit or field.kind:10} {default:16} {field.help}")
+
+
+def validate(
+    what: Annotated[
+        str, typer.Argument(metavar="PATH_OR_ID", help="A plugin's id, file or project folder.")
+    ],
+    plugins_dir: Folder = None,
+    safe: Safe = False,
+    as_json: Json = False,
+) -> None:
+    """Check a plugin against all rules and try it on synthetic data; status 1 on a finding.
+
+    Example: twinstudio plugins validate ./acme-worst-joint
+    """
+    from twinstudio.cli import show
+    from twinstudio.plugin.validating import validate_path, validate_plugin
+
+    with _clean_output():
+        if Path(what).exists():
+            verdicts = validate_path(Path(what))
+        else:
+            verdicts = [validate_plugin(_catalog(plugins_dir, safe), what)]
+    if as_json:
+        show.json(verdicts)
+    for verdict in verdicts if not as_json else ():
+        print(f"{verdict.id}: {'no findings' if verdict.passed else 'FAILED'}")
+        for finding in verdict.findings:
+            print(f"  {finding.text}" + (f"; {finding.hint}" if finding.hint else ""))
+        if verdict.trace:
+            print(verdict.trace, file=sys.stderr)
+    if not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the project, like acme-worst-joint.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="bridge, metric, mechanism, randomizer, calibrator, residual, hil or command."
+        ),
+    ],
+    folder: Annotated[Path, typer.Option(help="Where the project is put.")] = Path(),
+    as_json: Json = False,
+) -> None:
+    """Write the project of a plugin, with a test that runs.
+
+    Example: twinstudio plugins new acme-worst-joint --kind metric
+    """
+    from twinstudio.cli import show
+    from twinstudio.plugin.scaffold import names_of, write_project
+
+    target = write_project(name, kind, folder)
+    if as_json:
+        show.json({"path": str(target), "id": names_of(name, kind)["id"]})
+        return
+    print(f"Wrote {target}. Next:")
+    print(f"  cd {target}")
+    print("  python -m pytest")
+    print("  twinstudio plugins install .")
+
+
+def enable(
+    plugin: Annotated[str, typer.Argument(metavar="ID")],
+    plugins_dir: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Switch a plugin on."""
+    _switched(_catalog(plugins_dir).enable(plugin), as_json)
+
+
+def disable(
+    plugin: Annotated[str, typer.Argument(metavar="ID")],
+    plugins_dir: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Switch a plugin off: it stays listed and is not used."""
+    _switched(_catalog(plugins_dir).disable(plugin), as_json)
+
+
+def install(
+    what: Annotated[str, typer.Argument(help="A wheel, a project's folder or a package name.")],
+    yes: Yes = False,
+    offline: Offline = False,
+    as_json: Json = False,
+) -> None:
+    """Install plugins into the running environment; shows first what will change.
+
+    Example: twinstudio plugins install acme_worst_joint-0.1.0-py3-none-any.whl
+    """
+    from twinstudio.cli import show
+    from twinstudio.plugin import install as installer
+
+    changes = installer.plan(what, offline=offline)
+    if not changes:
+        _told("Nothing to do: it is installed already.", as_json)
+    for change in changes:
+        _told(f"will {change}", as_json)
+    if changes:
+        _told(installer.NOTE, as_json)
+        _agreed(yes)
+        installer.install(what, lambda line: _told(line, as_json), offline=offline)
+    if as_json:
+        show.json({"changes": changes})
+
+
+def uninstall(
+    name: Annotated[str, typer.Argument(help="The package the plugins came in.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Remove a package of plugins from the running environment.
+
+    Example: twinstudio plugins uninstall acme-worst-joint
+    """
+    from twinstudio.cli import show
+    from twinstudio.plugin import install as installer
+
+    _told(f"will uninstall {name}", as_json)
+    _agreed(yes)
+    installer.uninstall(name, lambda line: _told(line, as_json))
+    if as_json:
+        show.json({"uninstalled": name})
+
+
+def _catalog(folder: Path | None, safe: bool = False) -> "Catalog":
+    from twinstudio.plugin.catalog import open_catalog
+
+    return open_catalog(places_of(folder, safe=safe))
+
+
+def _clean_output() -> "contextlib.redirect_stdout[Any]":
+    """What a plugin prints goes beside the output, not into it."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def _show(entry: "Entry") -> None:
+    print(f"{entry.id}: {entry.title}, a {entry.kind or 'plugin'} from {entry.origin}")
+    print(f"  {entry.help}")
+    print(f"  version {entry.version or 'unknown'}, {entry.state}")
+    if entry.docs:
+        print(f"  {entry.docs}")
+    if entry.reason:
+        print(f"  {entry.reason}")
+    if entry.trace:
+        print(entry.trace, file=sys.stderr)
+
+
+def _switched(entry: "Entry", as_json: bool) -> None:
+    from twinstudio.cli import show
+
+    if as_json:
+        show.json(entry)
+    else:
+        print(f"{entry.id} is {'switched off' if entry.state == 'disabled' else 'switched on'}")
+
+
+def _told(line: str, as_json: bool) -> None:
+    print(line, file=sys.stderr if as_json else sys.stdout, flush=True)
+
+
+def _agreed(yes: bool) -> None:
+    """Ask, unless told not to; without a terminal and without --yes nothing is changed."""
+    from twinstudio.model.errors import PluginError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise PluginError("nobody is there to agree", hint="add --yes")
+    typer.confirm("Go on?", abort=True, err=True)
