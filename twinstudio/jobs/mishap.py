@@ -1,0 +1,68 @@
+"""What went wrong in a plugin, in one line, and where."""
+
+import errno
+import traceback
+from pathlib import Path
+
+from twinstudio.model.errors import TwinstudioError
+from twinstudio.plugin.context import Cancelled
+
+LONGEST = 400
+LONGEST_TRACE = 20_000
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def in_words(error: BaseException, plugin: str) -> str:
+    """What to tell of `error`, raised while `plugin` ran: one line, what and where."""
+    if isinstance(error, TwinstudioError):
+        return one_line(str(error))
+    if isinstance(error, SystemExit):
+        text = f"called sys.exit({error.code!r}); a plugin returns its results or raises"
+    elif isinstance(error, KeyboardInterrupt):
+        text = "raised KeyboardInterrupt, though nobody interrupted it"
+    elif isinstance(error, Cancelled):
+        text = "raised Cancelled, though nobody cancelled the job"
+    elif isinstance(error, MemoryError):
+        text = "ran out of memory"
+    elif isinstance(error, RecursionError):
+        text = "called itself too deeply (RecursionError)"
+    elif isinstance(error, OSError) and error.errno in _NO_ROOM:
+        text = no_room(error)
+    else:
+        text = f"raised {type(error).__name__}: {_text(error)}"
+    return one_line(f"{plugin}: {text}{_place(error)}")
+
+
+def no_room(error: OSError) -> str:
+    """That a disk is full, and which file was to be written."""
+    where = f" for {error.filename}" if error.filename else ""
+    return f"there is no room left{where} ({error.strerror})"
+
+
+def trace(error: BaseException) -> str:
+    """The traceback of `error`, its middle left out if it is long."""
+    text = "".join(traceback.format_exception(error))
+    if len(text) <= LONGEST_TRACE:
+        return text
+    half = LONGEST_TRACE // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks, cut at `LONGEST`."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a plugin's own __str__ may do anything
+        return "(its text cannot be had)"
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    if not frames:
+        return ""
+    return f" ({Path(frames[0].filename).name}, line {frames[0].lineno}, in {frames[0].name})"

@@ -1,0 +1,124 @@
+"""A run once more: what has changed since, and whether the same numbers come out."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from twinstudio.jobs.compare import ABSENT, Difference, differences, environment, versions
+from twinstudio.jobs.job import JobView
+from twinstudio.jobs.loading import code_digest
+from twinstudio.jobs.record import Run
+from twinstudio.jobs.runner import Runner
+from twinstudio.jobs.spec import JobSpec, scene_digest, specify
+from twinstudio.model.errors import JobError, TwinstudioError
+from twinstudio.model.provenance import digest, provenance
+
+WAIT_SECONDS = 0.2
+
+
+class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
+    """How running `original` again, as `run`, went.
+
+    changed: what it ran on that is not what it was then. results: what came out
+    differently. same: whether both are done with the same numbers to the last bit.
+    """
+
+    original: str
+    run: str
+    state: str
+    error: str
+    same: bool
+    changed: tuple[Difference, ...] = ()
+    results: tuple[Difference, ...] = ()
+
+
+def changed_since(run: Run) -> tuple[Difference, ...]:
+    """What a run depended on and is not what it was, `one` then and `other` now."""
+    spec = run.spec
+    then = environment(run)
+    if run.provenance is None:
+        # It failed before it could tell what it ran on.
+        then = {name: value for name, value in then.items() if name != "plugin code"}
+        now = {}
+    else:
+        now = versions(provenance()) | {"plugin code": _code(spec)}
+    now |= {"plugin version": spec.version, "scene": _scene(spec)}
+    now |= {f"input {name}": _content(Path(given.path)) for name, given in spec.inputs.items()}
+    return differences(then, now)
+
+
+def again(run: Run) -> JobSpec:
+    """The specification of `run` for what is there now.
+
+    Raises JobError for an input that is gone, and whatever `specify` raises.
+    """
+    spec = run.spec
+    return specify(
+        spec.source,
+        spec.params,
+        seed=spec.seed,
+        plugin=spec.plugin,
+        scene=spec.scene,
+        inputs={name: given.path for name, given in spec.inputs.items()},
+        title=spec.title,
+        version=spec.version,
+        draws=spec.draws,
+        limit=spec.limit,
+    )
+
+
+def reproduce(
+    identity: str, runner: Runner, *, watch: Callable[[JobView], None] | None = None
+) -> Reproduction:
+    """Run a run of the runner's store again, and compare.
+
+    watch: called with how it stands, several times a second. Blocks until it is
+    over. Raises JobError if it cannot be run again.
+    """
+    store = runner.store
+    original = store.load(identity)
+    changed = changed_since(original)
+    job = runner.submit(again(original), of=identity)
+    view = job.wait(WAIT_SECONDS)
+    while not view.over:
+        if watch is not None:
+            watch(view)
+        view = job.wait(WAIT_SECONDS)
+    return _outcome(original, runner, view, changed)
+
+
+def _outcome(
+    original: Run, runner: Runner, view: JobView, changed: tuple[Difference, ...]
+) -> Reproduction:
+    try:
+        results = runner.store.compare(original.id, view.id).results
+    except JobError as error:
+        results = (Difference(name="results", one=ABSENT, other=str(error)),)
+    return Reproduction(
+        original=original.id,
+        run=view.id,
+        state=view.state,
+        error=view.error,
+        same=original.state == view.state == "done" and not results,
+        changed=changed,
+        results=results,
+    )
+
+
+def _code(spec: JobSpec) -> str:
+    try:
+        return code_digest(spec.source)
+    except (TwinstudioError, OSError, ImportError):
+        return ABSENT
+
+
+def _scene(spec: JobSpec) -> str:
+    if not spec.scene:
+        return ""
+    scene = Path(spec.scene)
+    return scene_digest(scene) if scene.is_file() else ABSENT
+
+
+def _content(path: Path) -> str:
+    return digest(path) if path.exists() else ABSENT

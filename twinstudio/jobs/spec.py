@@ -1,0 +1,148 @@
+"""What a job is to do: a plugin, its parameters, its inputs by content, its seed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from twinstudio.jobs.loading import files_digest, kind_of, load_class, source_of
+from twinstudio.model.errors import JobError
+from twinstudio.model.params import make, plain
+from twinstudio.model.provenance import digest
+from twinstudio.model.scene import find_scene
+from twinstudio.plugin.kinds import Plugin
+
+N = TypeVar("N", int, float)
+RUNNABLE = ("command", "calibrator", "randomizer", "metric")
+"""Kinds of plugin that run as jobs."""
+NEEDS_SCENE = ("calibrator", "randomizer")
+LARGEST_SEED = 2**63 - 1
+_SCENE_FILES = frozenset(
+    f".{suffix}"
+    for suffix in (
+        *("toml", "urdf", "xml", "xacro", "sdf", "obj", "mtl", "stl", "dae", "ply"),
+        *("glb", "gltf", "png", "jpg", "jpeg"),
+    )
+)
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """A file or folder that a job reads, and the SHA-256 of its content when it was named."""
+
+    path: str
+    digest: str
+
+
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that decides a job's result, apart from the versions of what computes it.
+
+    plugin: its id. kind: one of `RUNNABLE`. version: of the plugin, "" if unknown.
+    source: ``module:Class`` or ``/path/to/file.py:Class``, so that the process that
+        runs it need not discover anything.
+    params: plain values in SI. scene: path of a scene.toml, or "".
+    draws: how often a randomizer draws. limit: longest duration, s; 0 for none.
+    """
+
+    plugin: str
+    kind: str
+    source: str
+    params: dict[str, Any]
+    seed: int
+    scene: str = ""
+    scene_digest: str = ""
+    inputs: dict[str, Input] = {}
+    title: str = ""
+    version: str = ""
+    draws: int = 1
+    limit: float = 0.0
+
+
+def specify(  # noqa: PLR0913 - one argument a field
+    source: str | type[Plugin[Any]],
+    params: Mapping[str, Any],
+    *,
+    seed: int | None,
+    plugin: str = "",
+    scene: str | Path = "",
+    inputs: Mapping[str, str | Path] | None = None,
+    title: str = "",
+    version: str = "",
+    draws: int = 1,
+    limit: float = 0.0,
+) -> JobSpec:
+    """A checked specification; hashes the inputs, so keep it off the window's thread.
+
+    source: the plugin's class, or where it is (see `JobSpec`). plugin: its id, by
+    default that of the class, or its name. params: values as `model.params.make` takes them.
+    Raises ParamsError, PluginError, SceneError, or JobError for a kind that does
+    not run as a job, a missing seed or an input that is not there.
+    """
+    cls = load_class(source) if isinstance(source, str) else source
+    where = source_of(cls) if isinstance(source, type) or ".py" in source else source
+    name = plugin or getattr(cls, "id", "") or cls.__name__
+    kind = kind_of(cls)
+    _check_kind(kind, name)
+    if kind in NEEDS_SCENE and not scene:
+        raise JobError(f"a {kind} needs a scene", where=name, hint="give one")
+    file = str(find_scene(scene)) if scene else ""
+    return JobSpec(
+        plugin=name,
+        kind=kind,
+        source=where,
+        params=plain(make(cls.params, params, where=name)),
+        seed=_checked_seed(seed, name),
+        scene=file,
+        scene_digest=scene_digest(Path(file)) if file else "",
+        inputs={key: _input(key, Path(path), name) for key, path in (inputs or {}).items()},
+        title=title or name,
+        version=version,
+        draws=_at_least(draws, 1, "draws", name),
+        limit=_at_least(limit, 0.0, "limit", name),
+    )
+
+
+def scene_digest(scene: Path) -> str:
+    """SHA-256 over ``scene.toml`` and the models, meshes and textures of its folder.
+
+    Recordings and other files that happen to lie there do not count.
+    """
+    folder = scene.parent
+    files = [p for p in folder.rglob("*") if p.suffix.lower() in _SCENE_FILES and p.is_file()]
+    return files_digest(files, folder)
+
+
+def _check_kind(kind: str, where: str) -> None:
+    if kind not in RUNNABLE:
+        raise JobError(
+            f"a plugin of kind {kind} does not run as a job",
+            where=where,
+            hint=f"these do: {', '.join(RUNNABLE)}",
+        )
+
+
+def _checked_seed(seed: object, where: str) -> int:
+    if seed is None:
+        raise JobError("a job needs a seed", where=where, hint="give a whole number, e.g. 1")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= LARGEST_SEED:
+        raise JobError(
+            f"seed {seed!r} is no seed", where=where, hint=f"a whole number, 0 to {LARGEST_SEED}"
+        )
+    return seed
+
+
+def _input(name: str, path: Path, where: str) -> Input:
+    if not path.exists():
+        raise JobError(f"input '{name}' is missing: there is no {path}", where=where)
+    try:
+        return Input(path=str(path.resolve()), digest=digest(path))
+    except OSError as error:
+        raise JobError(
+            f"input '{name}' cannot be read: {error.strerror}: {path}", where=where
+        ) from error
+
+
+def _at_least(value: N, low: N, name: str, where: str) -> N:
+    if not value >= low:
+        raise JobError(f"{name} is {value}, allowed {low} and more", where=where)
+    return value
