@@ -86,11 +86,12 @@ def unknown_hooks(offer: Offer) -> list[str]:
 
     offer: one that was loaded.
     """
-    manager, module = _manager(), sys.modules[module_name(offer)]
+    known = list(HOOK_OF.values())
+    strays = [n for n in _marked(_manager(), sys.modules[module_name(offer)]) if n not in known]
     return [
-        f"'{name}' is no hook{_nearest(name, list(HOOK_OF.values()))}"
-        for name in _marked(manager, module)
-        if name not in HOOK_OF.values()
+        f"'{name}' is no hook" + (f"; did you mean '{close}'?" if close else "")
+        for name in strays
+        for close in [_nearest(name, known)]
     ]
 
 
@@ -147,15 +148,8 @@ def _given(module: ModuleType, hook: str, where: str) -> list[Any]:
     manager = _manager()
     marked = _marked(manager, module)
     if hook not in marked:
-        close = _nearest(hook, [name for name in marked if name not in HOOK_OF.values()])
-        unmarked = callable(getattr(module, hook, None))
-        hint = "mark it with @implements" if unmarked else f"write '@implements def {hook}()'"
-        raise PluginError(
-            f"module {module.__name__} implements no hook '{hook}'"
-            + close.replace("did you mean", "but has"),
-            where=where,
-            hint=f"call it '{hook}'" if close else hint,
-        )
+        what = f"module {module.__name__} implements no hook '{hook}'"
+        raise PluginError(what, where=where, hint=_advice(module, hook, list(marked)))
     name = marked[hook]
     alone = SimpleNamespace(**{name: getattr(module, name)})  # a faulty neighbour does no harm
     try:
@@ -198,9 +192,18 @@ def _marked(manager: pluggy.PluginManager, module: ModuleType) -> dict[str, str]
     return marked
 
 
+def _advice(module: ModuleType, hook: str, marked: list[str]) -> str:
+    """How `module` comes to implement `hook`."""
+    strays = [name for name in marked if name not in HOOK_OF.values()]
+    if close := _nearest(hook, strays):
+        return f"it has '{close}', which is no hook: call that '{hook}'"
+    if callable(getattr(module, hook, None)):
+        return f"mark its function '{hook}' with @implements"
+    return f"write '@implements def {hook}()'"
+
+
 def _nearest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), "")
 
 
 def _listed(classes: list[Any]) -> str:

@@ -1,0 +1,143 @@
+"""Every way in which a stranger's module can be wrong: one reason each, nothing else affected."""
+
+from pathlib import Path
+
+import pytest
+from plugin_helpers import distribute, manifest, metric_code
+
+from twinstudio.model.errors import PluginError
+from twinstudio.plugin.catalog import Catalog
+from twinstudio.plugin.choices import Choices
+from twinstudio.plugin.manifest import Installed
+
+GOOD = metric_code("acme.reach")
+
+
+def replaced(*pairs: tuple[str, str]) -> str:
+    code = GOOD
+    for old, new in pairs:
+        assert old in code, old
+        code = code.replace(old, new)
+    return code
+
+
+FAULTS = {
+    "bad import": ("import nowhere_to_be_found", "cannot be imported: ModuleNotFoundError"),
+    "syntax": ("def (:", "cannot be imported: SyntaxError"),
+    "raises on import": ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+    "exits on import": ("import sys\nsys.exit(3)", "cannot be imported: SystemExit: 3"),
+    "misspelt hook": (
+        replaced(("def metrics", "def metricss")),
+        "implements no hook 'metrics'; it has 'metricss', which is no hook: call that 'metrics'",
+    ),
+    "hook not marked": (
+        replaced(("@api.implements\n", "")),
+        "mark its function 'metrics' with @implements",
+    ),
+    "no hook": ("x = 1", r"write '@implements def metrics\(\)'"),
+    "hook takes something": (
+        replaced(("def metrics()", "def metrics(settings)")),
+        "hook 'metrics' does not fit: .*settings",
+    ),
+    "hook raises": (replaced(("return [AcmeReach]", "raise ValueError('no')")), "raised ValueErr"),
+    "hook exits": (replaced(("return [AcmeReach]", "raise SystemExit")), "raised SystemExit"),
+    "hook returns no list": (
+        replaced(("return [AcmeReach]", "return AcmeReach")),
+        "hook 'metrics' must return a list of classes, got ABCMeta",
+    ),
+    "hook returns nothing": (replaced(("return [AcmeReach]", "return []")), "gives none"),
+    "another id": (
+        replaced(('id = "acme.reach"', 'id = "acme.other"')),
+        r'no Metric with id = "acme\.reach"; its hook .metrics. gives acme\.other',
+    ),
+    "no id": (replaced(('    id = "acme.reach"\n', "")), "gives <class .* without id"),
+    "one id twice": (replaced(("[AcmeReach]", "[AcmeReach, AcmeReach]")), "more than one class"),
+    "another kind": (
+        replaced(
+            ("api.Metric[Params]):", "api.Command[Params]):"),
+            ("def measure(self, pair: api.Pair", "def run(self, context: api.JobContext"),
+        ),
+        "expected a subclass of Metric, got AcmeReach",
+    ),
+    "no method": (
+        replaced(("def measure", "def measures")),
+        r"AcmeReach has no method 'measure\(pair, params\)'",
+    ),
+    "method takes less": (
+        replaced(("pair: api.Pair, params: Params)", "pair: api.Pair)")),
+        r"AcmeReach.measure must take \(self, pair, params\)",
+    ),
+    "no params": (replaced(("    params = Params\n", "")), "params must be a subclass of Params"),
+    "params of another kind": (replaced(("params = Params", "params = dict")), "got dict"),
+    "parameter without help": (
+        replaced(('Annotated[str, api.about("Signal that is compared")]', "str")),
+        "parameter 'signal' of Params has no help text",
+    ),
+    "default out of bounds": (
+        replaced(
+            (
+                'signal: Annotated[str, api.about("Signal that is compared")] = "joint.position"',
+                'mass: Annotated[float, api.si("kg", low=0.0, about="Mass")] = -1.0',
+            )
+        ),
+        r"default -1\.0 of 'mass' is out of bounds",
+    ),
+    "needs arguments": (
+        replaced(
+            ("    params = Params\n", "    params = Params\n    def __init__(self, a): pass\n")
+        ),
+        "must be made without arguments: missing a required argument: 'a'",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_that_a_fault_is_one_line_and_hits_nobody_else(site: Path, fault: str) -> None:
+    code, complaint = FAULTS[fault]
+    distribute(site, "acme-reach", code=code)
+    distribute(
+        site, "other-one", toml=manifest("other_one", "other.one"), code=metric_code("other.one")
+    )
+    catalog = Catalog([Installed([str(site)])], Choices())
+    with pytest.raises(PluginError, match=complaint) as caught:
+        catalog.load("acme.reach")
+    assert "\n" not in str(caught.value)
+    entry = catalog.entry("acme.reach")
+    assert entry.state == "failed"
+    assert "\n" not in entry.reason
+    assert entry.trace
+    assert catalog.load("other.one")
+    assert catalog.entry("other.one").state == "enabled"
+
+
+def test_that_a_faulty_plugin_spares_the_others_of_its_module(site: Path) -> None:
+    code = GOOD + "\n\n@api.implements\ndef randomizer():\n    return []\n"
+    toml = manifest("acme_reach", "acme.reach")
+    toml += manifest("acme_reach", "acme.draw", kind="randomizer").partition("\n")[2]
+    distribute(site, "acme-reach", code=code, toml=toml)
+    catalog = Catalog([Installed([str(site)])], Choices())
+    assert catalog.load("acme.reach")
+    assert catalog.stray_hooks("acme.reach") == [
+        "'randomizer' is no hook; did you mean 'randomizers'?"
+    ]
+    with pytest.raises(PluginError, match=r"it has 'randomizer'.*call that 'randomizers'"):
+        catalog.load("acme.draw")
+
+
+def test_that_a_hook_may_have_another_function_name(site: Path) -> None:
+    code = replaced(
+        ("@api.implements\ndef metrics", '@api.implements(specname="metrics")\ndef ours')
+    )
+    distribute(site, "acme-reach", code=code)
+    assert Catalog([Installed([str(site)])], Choices()).load("acme.reach")
+
+
+def test_that_a_module_from_elsewhere_is_not_run_in_its_place(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distribute(site, "acme-reach")
+    distribute(site.parent / "shadow", "acme-reach")
+    monkeypatch.syspath_prepend(str(site.parent / "shadow"))
+    catalog = Catalog([Installed([str(site)])], Choices())
+    with pytest.raises(PluginError, match=r"comes from .*shadow.*; two packages have the same nam"):
+        catalog.load("acme.reach")
