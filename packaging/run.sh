@@ -12,4 +12,5 @@ fi
 if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && system_libraries; then
   exec "$VENV/bin/twinstudio" demo
 fi
+say "No window: the demo runs headless for 20 s, then prints the gap and where its report is."
 exec "$VENV/bin/twinstudio" demo --headless --seconds 20

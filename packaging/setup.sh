@@ -80,15 +80,17 @@ make_venv() {
     "$VENV.uv/bin/pip" install -q uv 2>/dev/null && uv="$VENV.uv/bin/uv"
   fi
   if [ -n "$uv" ] && "$uv" venv -q --seed --python 3.11 "$VENV" 2>/dev/null; then
+    rm -rf "$VENV.uv"
     return
   fi
+  rm -rf "$VENV.uv"
   if python=$(find_python "3, 12" python3.12 python3) || python=$(find_python "3, 13" python3.13 python3); then
     say "No Python 3.11 found, so PyBullet has no ready-made wheel: it is built from source,"
     say "which takes some minutes and needs a C++ compiler."
     "$python" -m venv "$VENV"
     return
   fi
-  fail "Python 3.11 (or 3.12, 3.13) with venv is needed; install it, e.g. 'apt-get install python3 python3-venv', and start again"
+  fail "Python 3.11 (or 3.12, 3.13) with venv is needed, and uv could not fetch one; install it, e.g. 'apt-get install python3.11 python3.11-venv', and start again"
 }
 
 python_packages() {
@@ -96,6 +98,10 @@ python_packages() {
   wanted=$(cat "$ROOT/pyproject.toml" "$ROOT/packaging/constraints.txt" "$ROOT"/plugins/*/pyproject.toml 2>/dev/null | cksum; printf '%s' "$ROOT")
   [ -x "$VENV/bin/twinstudio" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return 0
   say "Setting up Python packages in $VENV (once; a minute or two)"
+  # The scripts in an environment name its folder; in a checkout that was moved it is made anew.
+  if [ "$VENV" = "$ROOT/.venv" ] && [ -e "$stamp" ] && [ "$(tail -n 1 "$stamp")" != "$ROOT" ]; then
+    rm -rf "$VENV"
+  fi
   if ! [ -x "$VENV/bin/pip" ]; then
     mkdir -p "$(dirname "$VENV")"
     make_venv

@@ -1,6 +1,7 @@
 """The hidden truth of an emulated cell is read strictly."""
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,9 @@ acceleration = [3]
 [[program]]
 to = ["10 deg", 0.2]
 """
+
+
+PAGE = Path(twinstudio.__file__).parent / "docs" / "emulated.md"
 
 
 def parsed(text: str = MINIMAL):
@@ -109,6 +113,11 @@ def test_that_the_shipped_cells_are_valid(name):
     assert truth.command.latency > 0.0
 
 
+def test_that_the_example_on_the_page_is_a_cell():
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(parsed(example).program) == 2
+
+
 def test_that_the_twin_reads_nothing_of_the_hidden_truth():
     hidden = {"cellfile", "celldrive", "cellfaults", "emulated", "emulatedcell", "mjmodel"}
     own = {*hidden, "sensors", "program", "lifetime", "__init__"}
@@ -117,6 +126,8 @@ def test_that_the_twin_reads_nothing_of_the_hidden_truth():
     assert any(file.stem == "world" for file in others)
     for file in others:
         for node in ast.walk(ast.parse(file.read_text())):
-            names = [alias.name for alias in getattr(node, "names", [])]
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = [alias.name for alias in node.names]
             parts = f"{getattr(node, 'module', '')}.{'.'.join(names)}".split(".")
             assert not hidden.intersection(parts), f"{file.name} imports {parts}"

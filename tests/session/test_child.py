@@ -41,9 +41,24 @@ def test_that_a_child_announces_itself_and_ends_when_asked(program: Path) -> Non
 def test_that_a_child_that_dies_early_is_told_with_its_last_words(program: Path) -> None:
     program.write_text("import sys\nprint('bad URDF', file=sys.stderr)\nsys.exit(3)\n")
     child = Child("twin", [])
-    with pytest.raises(ProcessError, match="twin: ended with exit status 3: bad URDF"):
-        child.ready()
-    child.stop()
+    try:
+        with pytest.raises(ProcessError, match="twin: ended with exit status 3: bad URDF"):
+            child.ready()
+    finally:
+        child.stop()
+
+
+def test_that_a_child_that_takes_its_time_to_die_is_told_as_dead(program: Path) -> None:
+    program.write_text(
+        "import os, sys, time\nprint('bad URDF', file=sys.stderr)\n"
+        "os.close(1)\ntime.sleep(0.3)\nos._exit(3)\n"
+    )
+    child = Child("twin", [])
+    try:
+        with pytest.raises(ProcessError, match="twin: ended with exit status 3: bad URDF"):
+            child.ready()
+    finally:
+        child.stop()
 
 
 def test_that_a_killed_child_is_told_by_its_signal(program: Path) -> None:

@@ -46,10 +46,15 @@ def import_(
 
 
 def record(
-    out: Annotated[Path, typer.Argument(metavar="OUT.mcap")],
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT.mcap", help="Where the recording goes; a new file."),
+    ],
     cell: Annotated[str, typer.Option(help="Control address of the cell.")] = "",
     twin: Annotated[str, typer.Option(help="Control address of the twin.")] = "",
-    seconds: Annotated[float, typer.Option(min=0.0, help="0: until interrupted.")] = 0.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long; 0 until interrupted (Ctrl+C).")
+    ] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Record running endpoints to MCAP, without a window.

@@ -60,8 +60,11 @@ def bench_table(rows: Sequence[Row]) -> None:
 
 
 def _console() -> Console:
-    """As wide as the terminal; a file or a pipe gets room for every column."""
-    return Console(width=None if sys.stdout.isatty() else 140)
+    """As wide as the terminal; a file or a pipe gets room for every column.
+
+    Without markup: a unit in brackets is text, and so is a joint's name.
+    """
+    return Console(width=None if sys.stdout.isatty() else 140, markup=False)
 
 
 def _cells(joint: JointGap) -> list[str]:

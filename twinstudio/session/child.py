@@ -1,5 +1,6 @@
 """Child processes: started, listened to, and ended without leaving anything behind."""
 
+import contextlib
 import json
 import os
 import signal
@@ -69,6 +70,8 @@ class Child:
                 raise ProcessError("start was given up", where=self.title)
         if self._ready is not None:
             return self._ready
+        if self._announced.is_set():  # its output has ended: it is about to end itself
+            self._wait(1.0)
         if self.running:
             raise ProcessError(
                 f"did not get ready within {seconds:g} s", where=self.title, hint=self.last_words
@@ -76,6 +79,10 @@ class Child:
         for reader in self._readers:
             reader.join(1.0)
         raise ProcessError(self.obituary(), where=self.title)
+
+    def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
 
     @property
     def last_words(self) -> str:
