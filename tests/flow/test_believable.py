@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from wire_helpers import LAYOUT
 
-from twinstudio.flow.believable import AHEAD, BEHIND, astray, believable
+from twinstudio.flow.believable import AHEAD, BEHIND, astray, believable, longest_rising
 from twinstudio.flow.clock import ClockModel
 from twinstudio.model.block import Block
 
@@ -37,3 +37,19 @@ def test_that_nothing_is_doubted_before_the_clock_is_known_or_without_arrival():
     assert believable(wild, None) is wild
     unsent = block(2**62, received=None)
     assert believable(unsent, CLOCK) is unsent
+
+
+@pytest.mark.parametrize(
+    ("stamps", "kept"),
+    [
+        ([1, 2, 3], [1, 2, 3]),
+        ([1, 2, 10**18, 3, 4], [1, 2, 3, 4]),
+        ([1, 2, -(10**18), 3], [1, 2, 3]),
+        ([1, 2, 2, 3, 1, 4], [1, 2, 3, 4]),
+        ([50, 51, 0, 1, 2], [0, 1, 2]),
+        ([], []),
+    ],
+)
+def test_that_a_wild_stamp_in_a_log_costs_itself_alone(stamps, kept):
+    array = np.array(stamps, np.int64)
+    assert array[longest_rising(array)].tolist() == kept

@@ -307,3 +307,27 @@ def test_that_the_metadata_of_a_channel_tells_its_layout(tmp_path: Path) -> None
         told = msgspec.json.decode(channel.metadata["twinstudio.layout"], type=Layout)
         assert told == LAYOUT
         assert channel.metadata["twinstudio.role"] == "cell"
+
+
+def test_that_an_event_with_a_stamp_the_file_cannot_hold_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.mcap"
+    wild = Event(v=1, instance="i", seq=0, stamp=-5, level="info", code="c", text="kept")
+    with announced(path, "cell") as writer:
+        writer.event("cell", wild, at=7)
+    (found,) = read_recording(path).events
+    assert (found.event.text, found.event.stamp) == ("kept", -5)
+
+
+def test_that_a_file_with_events_and_clocks_opens_in_the_rosbags_library(tmp_path: Path) -> None:
+    path, _ = _one_block(tmp_path)
+    with RecordingWriter(path, overwrite=True) as writer:
+        writer.source("cell", SourceDescription("cell", "the cell", LAYOUT, 1000.0))
+        writer.write("cell", block(first=0, start=0, received=5))
+        writer.clock("cell", ClockModel(reference=1, shift=2), at=3)
+        writer.note("Grüße", at=4)
+    with AnyReader([path]) as bag:
+        texts = [c for c in bag.connections if c.msgtype == "std_msgs/msg/String"]
+        assert {c.topic for c in texts} == {"/twinstudio/clock", "/session/events"}
+        told = [bag.deserialize(raw, c.msgtype).data for c, _, raw in bag.messages(texts)]
+    assert any(msgspec.json.decode(text).get("text") == "Grüße" for text in told)
+    assert [event.event.text for event in read_recording(path).events] == ["Grüße"]

@@ -226,3 +226,14 @@ def test_that_a_source_without_samples_is_refused(tmp_path: Path) -> None:
         Replay(recording)
     with pytest.raises(RecordingError, match="no source 'twin'"):
         Replay(recording, source="twin")
+
+
+def test_that_a_wild_stamp_in_a_log_is_no_pause_of_years(tmp_path: Path) -> None:
+    stamps = np.arange(10, dtype=np.int64) * MS + 10**9
+    stamps[4] += 10 * 365 * 86_400 * 10**9
+    values = np.zeros((10, SMALL.width))
+    recording = _recording(tmp_path, Block(SMALL, stamps, values), layout=SMALL)
+    timeline = Timeline(recording.source("cell"))
+    assert timeline.wild == 1
+    assert timeline.duration == 10 * MS
+    assert timeline.offsets.tolist() == [k * MS for k in range(10)]

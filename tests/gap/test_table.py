@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twinstudio.gap.table import RunAccumulator, Timing, as_json, tabulate
+from twinstudio.gap.table import RunAccumulator, Timing, as_json, delays, tabulate
 from twinstudio.model.block import Block
 from twinstudio.model.errors import LayoutError
-from twinstudio.model.gaps import GapTable
+from twinstudio.model.gaps import GapTable, Lag
 from twinstudio.model.kinematics import Kinematics, KinematicTree, Link
 from twinstudio.model.pair import Pair
 from twinstudio.model.signals import Layout, joint_signals, pose_signal
@@ -246,3 +246,16 @@ def test_that_a_run_takes_timing_of_its_own_stretch():
     late = run.table(timing=Timing(cell=commanded(delay=0.3), max_lag=0.1))
     assert late.overall.command_to_motion is None
     assert any("no delay up to 100 ms" in note for note in late.notes)
+
+
+def test_that_a_pause_of_years_needs_no_grid_over_it() -> None:
+    kinds = ("command.position", "joint.position")
+    layout = Layout(joint_signals(("a",), kinds=kinds))
+    time = np.arange(2000, dtype=np.int64) * 1_000_000
+    wave = np.sin(time / 2e8)
+    values = np.stack([wave, np.roll(wave, 10)], axis=1)
+    stamps = time.copy()
+    stamps[1000:] += 10 * 365 * 86_400 * 10**9
+    found = delays(Block(layout, stamps, values), *kinds, ["a"])["a"]
+    assert isinstance(found, Lag)
+    assert abs(found.seconds - 0.010) < 1e-3

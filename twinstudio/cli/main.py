@@ -1,7 +1,11 @@
 """The ``twinstudio`` command: parses, calls, prints; nothing else happens here."""
 
+import os
 import sys
+import time
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -40,7 +44,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = 1
     except KeyboardInterrupt:
         status = 130
+    except BrokenPipeError:
+        status = _nobody_reads()
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"twinstudio: {place}{error.strerror or error}", file=sys.stderr)
+        status = 1
+    except Exception as error:  # noqa: BLE001 - the last resort: a line for the user, a trace for us
+        print(f"twinstudio: {_fault(error)}", file=sys.stderr)
+        status = 70
     sys.exit(status or 0)
+
+
+def _nobody_reads() -> int:
+    """Whoever read our output, ``head`` for instance, has had enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def _fault(error: Exception) -> str:
+    """One line about a fault of ours; how it came about goes to a file for the bug report."""
+    what = f"a fault of Twinstudio: {type(error).__name__}: {error}".splitlines()[0]
+    from twinstudio.session.places import places
+
+    file = places()["logs"] / f"fault-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except OSError:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{what}; please report it, with {Path(frame.filename).name}:{frame.lineno}"
+    return f"{what}; please report it, with {file}"
 
 
 def _with_command(arguments: list[str]) -> list[str]:

@@ -31,10 +31,13 @@ def open_window(
     ] = None,
 ) -> None:
     """Open the window on a scene (the same as `twinstudio SCENE`)."""
-    from twinstudio.gui.app import run
+    from twinstudio.cli.display import must_have_display
     from twinstudio.session.session import Session
 
     session = Session.open(scene, cell=cell, log=log)
+    must_have_display()
+    from twinstudio.gui.app import run
+
     raise typer.Exit(run(session, seconds=seconds, screenshot=screenshot))
 
 

@@ -7,6 +7,9 @@ import msgspec
 from twinstudio.flow import protocol
 from twinstudio.flow.protocol import Description, Event, Reply
 from twinstudio.model.errors import ProtocolError, TwinstudioError
+from twinstudio.model.words import one_line
+
+LONGEST_NAME = 100
 
 
 def check_event(event: Event) -> None:
@@ -18,7 +21,7 @@ def check_event(event: Event) -> None:
 def read_description(reply: Reply) -> Description:
     """The checked description in a reply to hello; raises ProtocolError."""
     if not reply.ok:
-        raise ProtocolError(f"refuses hello: {reply.error[:200]}")
+        raise ProtocolError(f"refuses hello: {one_line(reply.error, 200)}")
     try:
         description = msgspec.convert(reply.result, Description)
     except (msgspec.ValidationError, TwinstudioError) as error:
@@ -34,7 +37,8 @@ def read_description(reply: Reply) -> Description:
         raise ProtocolError("its description is not valid: name, software or scene is too long")
     if description.layout.width < 1:
         raise ProtocolError("its description is not valid: the layout has no signals")
-    return description
+    name = one_line(description.name, LONGEST_NAME) or "a source without a name"
+    return msgspec.structs.replace(description, name=name)
 
 
 def other_version(reply: Reply) -> int | None:

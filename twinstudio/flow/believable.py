@@ -4,11 +4,13 @@ One wild stamp must not spoil what comes after it: whoever orders samples by the
 stamps (history, twin) takes in `believable` ones alone. Recordings keep them all.
 """
 
+from bisect import bisect_left
+
 import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.flow.clock import ClockModel
-from twinstudio.model.block import Block
+from twinstudio.model.block import Block, Stamps
 
 AHEAD = 1_000_000_000
 """How far a stamp may lie after its sample's arrival [ns], beyond the clock's bound."""
@@ -43,6 +45,33 @@ def believable(block: Block, clock: ClockModel | None) -> Block:
         return block
     keep = ~wrong
     return Block(block.layout, block.stamps[keep], block.values[keep], block.first, block.received)
+
+
+def longest_rising(stamps: Stamps) -> NDArray[np.bool_]:
+    """The most samples of a log whose stamps go up strictly, bool[n].
+
+    For logs, whose source's clock is gone: a wild stamp among others costs itself
+    alone, not all that follow it. (Longest increasing subsequence, by patience.)
+    """
+    if bool((stamps[1:] > stamps[:-1]).all()):
+        return np.ones(len(stamps), dtype=np.bool_)
+    tops: list[int] = []
+    places: list[int] = []
+    before = np.full(len(stamps), -1, dtype=np.int64)
+    for k, stamp in enumerate(stamps.tolist()):
+        pile = bisect_left(tops, stamp)
+        before[k] = places[pile - 1] if pile else -1
+        if pile == len(tops):
+            tops.append(stamp)
+            places.append(k)
+        else:
+            tops[pile], places[pile] = stamp, k
+    keep = np.zeros(len(stamps), dtype=np.bool_)
+    k = places[-1] if places else -1
+    while k >= 0:
+        keep[k] = True
+        k = int(before[k])
+    return keep
 
 
 def _there(clock: ClockModel, received: int) -> int:

@@ -7,9 +7,10 @@ velocity in the log is therefore not the derivative of the positions over the
 stamps. `status` and an event tell the rate.
 
 What the log holds is replayed as it is: NaN, missing samples (as a pause of the
-same length), repeated and reversed stamps. One thing is changed, and an event
+same length), repeated and reversed stamps. Two things are changed, and an event
 says so: a clock that jumped back by over a second (the source had restarted)
-goes on from where it was. After a seek, a pause or a loop the stamps go on
+goes on from where it was, and a few stamps far ahead of those around them are set
+beside them. After a seek, a pause or a loop the stamps go on
 rising.
 """
 
@@ -17,6 +18,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -48,7 +50,8 @@ class Timeline:
 
     offsets: int64[n], stamps counted from the first; due: int64[n], the same but
     never falling. duration: to the end of the last sample's hold. jumps: rows
-    before which the source's clock had jumped back and was set on.
+    before which the source's clock had jumped back and was set on. wild: how many
+    stamps lay far ahead of those around them and were set beside them.
     """
 
     def __init__(self, source: RecordedSource) -> None:
@@ -57,6 +60,7 @@ class Timeline:
         steps = stamps[1:] - stamps[:-1]
         forward = steps[steps > 0]
         self.period = int(np.median(forward)) if len(forward) else BATCH
+        self.wild = _tame(steps, self.period)
         self.jumps = tuple((np.flatnonzero(steps < -JUMP) + 1).tolist())
         steps[steps < -JUMP] = self.period
         self.offsets: Stamps = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(steps)])
@@ -129,6 +133,13 @@ class Replay:
             security=security,
             operations=self._operations(),
         )
+        if timeline.wild:
+            self._endpoint.event(
+                "warning",
+                "log-clock",
+                f"{timeline.wild} stamps of the log lie far ahead of those around them; they are"
+                " set beside them",
+            )
         if timeline.jumps:
             self._endpoint.event(
                 "warning",
@@ -347,6 +358,20 @@ class Replay:
             "paused": view.paused,
             "loop": view.loop,
         }
+
+
+def _tame(steps: Stamps, period: int) -> int:
+    """Take far jumps ahead and back again out of `steps` [ns]; how many rows they held."""
+    far = np.flatnonzero(np.abs(steps) > JUMP).tolist()
+    count = 0
+    for there, back in pairwise(far):
+        net = int(steps[there]) + int(steps[there + 1 : back + 1].sum())
+        if steps[there] > JUMP and steps[back] < -JUMP and abs(net) < JUMP:
+            inner = int(steps[there + 1 : back].sum())
+            steps[there] = period
+            steps[back] = net - period - inner
+            count += back - there
+    return count
 
 
 def _checked_rate(factor: float) -> float:

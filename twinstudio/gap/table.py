@@ -24,6 +24,8 @@ COMPARED = ("velocity", "position", "effort")
 TCP = "tcp.pose"
 _HOLE_PERIODS = 5.0
 _HOLE = 1e8
+_PAUSE = 10 * 10**9
+"""Longer pauses [ns] are cut to this: no delay is looked for across them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +270,7 @@ def delays(
     """
     if dt is None:
         dt = max(round(_period(block, motion, joints) / 1e3), 1) * 1e-6
+    block = _without_long_pauses(block)
     grid = uniform_grid(int(block.stamps[0]), int(block.stamps[-1]), dt)
     asked, moved = (_gridded(block, signal, joints, grid) for signal in (command, motion))
     kind = motion.rsplit(".", 1)[-1]
@@ -275,6 +278,16 @@ def delays(
     label = "position, rate of change" if rates else kind
     found = lags(asked, moved, dt, max_lag=max_lag, rates=rates, signal=label)
     return dict(zip(joints, found, strict=True))
+
+
+def _without_long_pauses(block: Block) -> Block:
+    """`block` with long pauses shortened, so that a grid over it needs no more than it holds."""
+    steps = np.diff(block.stamps)
+    longest = max(_PAUSE, round(10 * float(np.median(steps)))) if len(steps) else _PAUSE
+    if not (steps > longest).any():
+        return block
+    stamps = block.stamps[0] + np.concatenate([[0], np.cumsum(np.minimum(steps, longest))])
+    return Block(block.layout, stamps.astype(np.int64), block.values, block.first)
 
 
 def _gridded(block: Block, signal: str, joints: Sequence[str], grid: Stamps) -> Floats:

@@ -167,7 +167,11 @@ def load_scene(where: Path | str) -> Scene:
 def find_scene(where: Path | str) -> Path:
     """The ``scene.toml`` meant by a path or by the name of a shipped scene."""
     path = Path(where)
-    for candidate in (path, path / FILE, scenes_folder() / path.name / FILE):
+    if path.is_file() and path.name != FILE:
+        raise SceneError(f"a scene's file is called {FILE}, alone in its folder", where=str(path))
+    # A path of the user's own that is not there must not mean one of ours.
+    shipped = str(path.parent) in {".", "scenes"}
+    for candidate in (path, path / FILE, *([scenes_folder() / path.name / FILE] * shipped)):
         if candidate.is_file():
             return candidate.resolve()
     raise SceneError(

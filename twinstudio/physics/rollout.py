@@ -15,6 +15,8 @@ from twinstudio.physics.stepper import Stepper
 from twinstudio.physics.world import World
 
 Progress = Callable[[float], None]
+MOST_STEPS = 500_000_000
+"""Beyond this a rollout would take most of a day."""
 _CHUNK = 2000
 _SPAN = 25e-3
 _SLOPE = "the central difference over 50 ms"
@@ -147,6 +149,13 @@ class _Run:
         first, last = int(self.cell.stamps[0]), int(self.cell.stamps[-1])
         step = self.world.scene.simulation.step * 1e9
         count = int(np.ceil((last - first) / step)) + 1
+        if count > MOST_STEPS:
+            pause = int(np.diff(self.cell.stamps).max()) / 1e9
+            raise PhysicsError(
+                f"the log's stamps span {(last - first) / 1e9:.3g} s, with a pause of"
+                f" {pause:.3g} s: a twin would need {count:.2g} steps",
+                hint="cut the log into parts without long pauses",
+            )
         steps: Stamps = first + np.rint(np.arange(count) * step).astype(np.int64)
         return steps
 

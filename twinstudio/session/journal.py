@@ -6,6 +6,7 @@ from collections import deque
 from typing import Literal
 
 from twinstudio.model.views import Entry
+from twinstudio.model.words import one_line
 
 Level = Literal["info", "warning", "alarm"]
 KEPT = 10_000
@@ -21,6 +22,7 @@ class Journal:
 
     def write(self, level: Level, kind: str, text: str) -> None:
         """Add one line; `kind` is what it is about (cell, twin, recording, ...)."""
+        text = one_line(text) or "(no text)"
         with self._lock:
             self._entries.append(Entry(self._next, time.time_ns(), level, kind, text))
             self._next += 1

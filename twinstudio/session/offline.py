@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import structs
 
 from twinstudio.flow.align import Clock, pair
+from twinstudio.flow.believable import longest_rising
 from twinstudio.flow.record import Recording, read_recording
 from twinstudio.gap.table import tabulate
 from twinstudio.model.block import Block
@@ -160,9 +161,8 @@ def _clock(recording: Recording, name: str) -> Clock | None:
 
 
 def _advancing(block: Block, notes: list[str]) -> Block:
-    """The samples whose stamp is later than all before; `notes` counts the others."""
-    latest = np.maximum.accumulate(block.stamps)
-    keep = np.concatenate([[True], block.stamps[1:] > latest[:-1]])
+    """As many samples as can be had with stamps that advance; `notes` counts the others."""
+    keep = longest_rising(block.stamps)
     if keep.all():
         return block
     notes.append(f"{int((~keep).sum())} samples whose stamp does not advance are left out")

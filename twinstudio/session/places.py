@@ -5,6 +5,8 @@ from pathlib import Path
 
 import platformdirs
 
+from twinstudio.model.errors import RecordingError
+
 APP = "twinstudio"
 
 
@@ -20,8 +22,18 @@ def places() -> dict[str, Path]:
 
 
 def new_file(folder: Path, stem: str, suffix: str) -> Path:
-    """A path in `folder` that does not exist yet, named after `stem` and the time."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """A path in `folder` that does not exist yet, named after `stem` and the time.
+
+    Raises RecordingError when the folder is not there and cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(
+            f"the folder cannot be made: {error.strerror or error}",
+            where=str(folder),
+            hint="name a folder that you may write to",
+        ) from error
     base = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, k = folder / f"{base}{suffix}", 2
     while path.exists():

@@ -44,7 +44,7 @@ class Recording:
                 raise RecordingError("a recording is running", hint="run record.stop first")
             name = Path(self._scene.folder).name
             path = path or new_file(places()["recordings"], name, ".mcap")
-            scene_text = (Path(self._scene.folder) / FILE).read_text(encoding="utf-8")
+            scene_text = _text_of(self._scene)
             writer = RecordingWriter(path, scene_text=scene_text, provenance=provenance())
             self._recorder = Recorder(writer)
             self._journal.write("info", "recording", f"recording to {path}")
@@ -126,6 +126,20 @@ class Recording:
         return view
 
 
+def _text_of(scene: Scene) -> str:
+    """The scene's file as it is now; raises RecordingError if it is gone."""
+    path = Path(scene.folder) / FILE
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RecordingError(
+            f"cannot be read any more: {reason}",
+            where=str(path),
+            hint="a recording carries its scene: put the file back",
+        ) from error
+
+
 def _announcing(recorder: Recorder, source: Source) -> Sink:
     """A sink that announces the source whenever its layout is new to the file."""
     take = recorder.sink(source.role)
@@ -151,7 +165,7 @@ def record_endpoints(
     controls = {role: control for role, control in (("cell", cell), ("twin", twin)) if control}
     if not controls:
         raise LinkError("nothing to record", hint="name a running endpoint with --cell or --twin")
-    text = (Path(scene.folder) / FILE).read_text(encoding="utf-8") if scene is not None else ""
+    text = _text_of(scene) if scene is not None else ""
     links = {role: Link(control) for role, control in controls.items()}
     try:
         for link in links.values():

@@ -30,6 +30,7 @@ from twinstudio.session import traces
 from twinstudio.session.cast import Cast, CellChoice
 from twinstudio.session.commands import CommandSet, as_line
 from twinstudio.session.gapline import GapLine
+from twinstudio.session.hearsay import Hearsay
 from twinstudio.session.journal import Journal
 from twinstudio.session.recording import Recording
 from twinstudio.session.source import Source
@@ -59,6 +60,7 @@ class Session:
         self.scene = scene
         self._choice = choice or CellChoice()
         self.journal = Journal()
+        self._hearsay = Hearsay(self.journal)
         self._gap = GapLine(budget=budget // 2, window=WINDOW_SECONDS)
         self._recording = Recording(scene, self.journal)
         self._cast = Cast(
@@ -299,7 +301,7 @@ class Session:
             raise
 
     def _on_event(self, role: SourceName, event: Event) -> None:
-        self.journal.write(event.level, role, event.text)
+        self._hearsay.tell(role, event)
         self._gap.heard(role, event)
         self._recording.event(role, event)
 
@@ -339,6 +341,8 @@ class Session:
     def _poll(self) -> None:
         """Deaths of children, the twin's pace, the replay's position, the disk."""
         self._cast.watch()
+        for role in self._cast.sources:
+            self._hearsay.catch_up(role)
         self._recording.poll(self._cast.sources)
         self._twin_status = _asked(self._cast.sources.get("twin"), "status") or {}
         self._poll_replay()

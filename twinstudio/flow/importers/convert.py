@@ -21,7 +21,7 @@ from twinstudio.flow.importers.log import ImportedLog
 from twinstudio.flow.importers.report import ImportReport, report_of
 from twinstudio.flow.importers.stamps import within_recording
 from twinstudio.flow.record import RecordingWriter, SourceDescription
-from twinstudio.model.errors import LogError
+from twinstudio.model.errors import LogError, RecordingError
 from twinstudio.model.provenance import digest, provenance
 
 Reader = Callable[[Path], ImportedLog]
@@ -76,11 +76,15 @@ def import_log(
     when `out` cannot be written; `out` is then as it was.
     """
     source, out = Path(source), Path(out)
+    if out.is_dir():
+        raise LogError("is a folder", where=str(out), hint="name the file of the recording")
     log = read_log(format, source, mapping=mapping)
     if any(out.resolve() == path.resolve() for path in log.files):
         raise LogError("the recording would replace the log itself", where=str(out))
     if out.exists() and not overwrite:
         raise LogError("exists already", where=str(out), hint="name another file")
+    if not out.parent.is_dir():
+        raise RecordingError("there is no such folder", where=str(out.parent), hint="make it first")
     report = report_of(format, source, out, log)
     part = out.with_name(out.name + ".part")
     try:

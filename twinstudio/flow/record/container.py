@@ -33,7 +33,7 @@ from mcap.records import (
     Statistics,
     SummaryOffset,
 )
-from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
+from mcap.well_known import MessageEncoding, Profile
 from mcap.writer import MCAP0_MAGIC
 from numpy.typing import NDArray
 
@@ -102,19 +102,18 @@ class Container:
         return number
 
     def channel(self, topic: str, schema: int, metadata: Mapping[str, str]) -> int:
-        """Open a channel; its encoding follows from its schema. The channel's number."""
+        """Open a channel. The channel's number."""
         known = self._summary.channels
         if len(known) >= MAX_CHANNELS:
             raise RecordingError(
                 f"a file holds at most {MAX_CHANNELS} channels, the layouts change too often",
                 where=str(self.path),
             )
-        json = self._summary.schemas[schema - 1].encoding == SchemaEncoding.JSONSchema
         number = len(known) + 1
         channel = Channel(
             id=number,
             topic=topic,
-            message_encoding=MessageEncoding.JSON if json else MessageEncoding.CDR,
+            message_encoding=MessageEncoding.CDR,
             metadata=dict(metadata),
             schema_id=schema,
         )

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from mcap.records import Channel, Schema
+from mcap.well_known import MessageEncoding
 from numpy.typing import NDArray
 
 from twinstudio.flow.record.foreign import read_foreign
@@ -19,7 +20,7 @@ from twinstudio.flow.record.recording import (
     Stretch,
     no_source,
 )
-from twinstudio.flow.record.ros import PREFIX, Bytes, Filler, parts, stamps_of
+from twinstudio.flow.record.ros import PREFIX, Bytes, Filler, parts, stamps_of, text_of
 from twinstudio.flow.record.scan import Scan, scan
 from twinstudio.flow.record.schema import (
     CLOCK_TOPIC,
@@ -121,7 +122,7 @@ class _Collector:
                 self._channels[channel.id] = self._described(channel)
             known = self._channels[channel.id]
             if known is None:
-                self._take_json(channel.topic, rows)
+                self._take_json(channel, rows)
             elif self._wanted is None or known[0].info.source in self._wanted:
                 group, part = known
                 part.take(rows)
@@ -142,10 +143,13 @@ class _Collector:
             raise RecordingError(f"channel {channel.topic} carries no part of its layout")
         return group, group.parts[info.part]
 
-    def _take_json(self, topic: str, rows: Bytes) -> None:
+    def _take_json(self, channel: Channel, rows: Bytes) -> None:
+        topic = channel.topic
         for row in rows:
             at = int.from_bytes(row[15:23].tobytes(), "little")
             data = row[PREFIX:].tobytes()
+            if channel.message_encoding == MessageEncoding.CDR:  # once these were plain JSON
+                data = text_of(data)
             if topic == CLOCK_TOPIC:
                 clock = msgspec.json.decode(data, type=ClockRecord)
                 self._clocks.setdefault(clock.source, []).append(clock)

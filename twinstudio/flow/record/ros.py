@@ -26,6 +26,7 @@ from twinstudio.model.signals import Layout
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 SAMPLES = "twinstudio_msgs/msg/Samples"
+TEXT = "std_msgs/msg/String"
 
 _HEADER = """
 ================================================================================
@@ -42,6 +43,7 @@ DEFINITIONS = {
     JOINT_STATE: "std_msgs/Header header\nstring[] name\nfloat64[] position\n"
     "float64[] velocity\nfloat64[] effort" + _HEADER,
     SAMPLES: "std_msgs/Header header\nstring[] name\nfloat64[] value" + _HEADER,
+    TEXT: "string data",
 }
 
 LAST_STAMP = (2**31 - 1) * 10**9 + 999_999_999
@@ -356,3 +358,16 @@ def _put_text(data: bytearray, text: str) -> None:
     raw = text.encode() + b"\x00"
     _put_count(data, len(raw))
     data += raw
+
+
+def text_message(text: bytes) -> bytes:
+    """UTF-8 `text` as a serialized ``std_msgs/msg/String``."""
+    return b"\x00\x01\x00\x00" + (len(text) + 1).to_bytes(4, "little") + text + b"\x00"
+
+
+def text_of(message: bytes) -> bytes:
+    """The text in a serialized ``std_msgs/msg/String``; raises RecordingError."""
+    length = int.from_bytes(message[4:8], "little")
+    if not message.startswith(b"\x00\x01") or not 1 <= length <= len(message) - 8:
+        raise RecordingError("a text message is malformed")
+    return message[8 : 7 + length]

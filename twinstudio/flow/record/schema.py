@@ -141,39 +141,3 @@ class ClockRecord(msgspec.Struct, frozen=True, kw_only=True):
     def model(self) -> ClockModel:
         """The clock model that was recorded."""
         return ClockModel(self.reference, self.shift, self.skew, self.margin, self.skew_margin)
-
-
-EVENT: Mapping[str, Any] = {
-    "title": "twinstudio.Event",
-    "type": "object",
-    "properties": {
-        "seq": {"type": "integer"},
-        "stamp": {"type": "integer", "description": "ns on the clock of its origin"},
-        "level": {"type": "string", "enum": ["info", "warning", "alarm"]},
-        "code": {"type": "string"},
-        "text": {"type": "string"},
-        "data": {"type": "object"},
-        "instance": {"type": "string"},
-    },
-}
-
-CLOCK: Mapping[str, Any] = {
-    "title": "twinstudio.Clock",
-    "type": "object",
-    "properties": {
-        "source": {"type": "string"},
-        "at": {"type": "integer", "description": "ns on the recorder's clock"},
-        "offset": {"type": "number", "description": "source minus recorder [s]"},
-        "bound": {"type": "number", "description": "of the error of the offset [s]"},
-        "reference": {"type": "integer", "description": "recorder's time of shift [ns]"},
-        "shift": {"type": "integer", "description": "source minus recorder [ns]"},
-        "skew": {"type": "number", "description": "how much faster the source's clock runs"},
-        "margin": {"type": "number", "description": "bound on the error of shift [s]"},
-        "skew_margin": {"type": "number", "description": "bound on the error of skew"},
-    },
-}
-
-
-def json_schema(schema: Mapping[str, Any]) -> bytes:
-    """A schema as MCAP stores it."""
-    return msgspec.json.encode(schema)

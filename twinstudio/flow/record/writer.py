@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -18,11 +18,16 @@ import twinstudio
 from twinstudio.flow.clock import ClockModel
 from twinstudio.flow.protocol import Event
 from twinstudio.flow.record.container import Container
-from twinstudio.flow.record.ros import DEFINITIONS, LAST_STAMP, Filler, parts
+from twinstudio.flow.record.ros import (
+    DEFINITIONS,
+    LAST_STAMP,
+    TEXT,
+    Filler,
+    parts,
+    text_message,
+)
 from twinstudio.flow.record.schema import (
-    CLOCK,
     CLOCK_TOPIC,
-    EVENT,
     FORMAT,
     METADATA,
     SCENE,
@@ -33,7 +38,6 @@ from twinstudio.flow.record.schema import (
     ClockRecord,
     EventRecord,
     SourceInfo,
-    json_schema,
 )
 from twinstudio.model.block import Block
 from twinstudio.model.errors import RecordingError
@@ -173,19 +177,21 @@ class RecordingWriter:
         record = EventRecord.of(event)
         if at is None:
             at = event.stamp if isinstance(event, Event) else time.monotonic_ns()
-        self._message(f"/{name}/events", EVENT, at, record.stamp, record)
+        # A stamp that the file cannot hold stays in the record itself.
+        publish = record.stamp if 0 <= record.stamp <= LAST_SEQUENCE else at
+        self._message(f"/{name}/events", at, publish, record)
 
     def clock(self, name: str, model: ClockModel, *, at: int | None = None) -> None:
         """Add what is known of the clock of source `name` at local time `at` [ns]."""
         at = time.monotonic_ns() if at is None else at
         record = ClockRecord.of(name, at, model)
-        self._message(CLOCK_TOPIC, CLOCK, at, at, record)
+        self._message(CLOCK_TOPIC, at, at, record)
 
     def note(self, text: str, *, code: str = "note", at: int | None = None) -> None:
         """Add a remark to the events of the session."""
         at = time.monotonic_ns() if at is None else at
         record = EventRecord(seq=0, stamp=at, level="info", code=code, text=text)
-        self._message(f"/{SESSION}/events", EVENT, at, at, record)
+        self._message(f"/{SESSION}/events", at, at, record)
 
     def checkpoint(self) -> None:
         """Bring everything to the file and make it complete; cheap if nothing is new."""
@@ -260,23 +266,23 @@ class RecordingWriter:
     def _schema(self, message: str) -> int:
         return self._file.schema(message, SchemaEncoding.ROS2, DEFINITIONS[message].encode())
 
-    def _message(
-        self, topic: str, schema: Mapping[str, Any], log: int, publish: int, record: msgspec.Struct
-    ) -> None:
-        """One JSON message, given its checks and its channel."""
+    def _message(self, topic: str, log: int, publish: int, record: msgspec.Struct) -> None:
+        """One JSON text as a ROS message, given its checks and its channel.
+
+        Not as a JSON message: libraries that read ROS recordings open no file that
+        holds anything else.
+        """
         for stamp in (log, publish):
             if not 0 <= stamp <= LAST_SEQUENCE:
                 raise RecordingError(f"{topic}: time {stamp} ns cannot be stored; it is negative")
         channel = self._logs.get(topic)
         if channel is None:
-            title = str(schema["title"])
-            number = self._file.schema(title, SchemaEncoding.JSONSchema, json_schema(schema))
-            channel = self._logs[topic] = self._file.channel(topic, number, {})
+            channel = self._logs[topic] = self._file.channel(topic, self._schema(TEXT), {})
         builder = RecordBuilder()
         Message(
             channel_id=channel,
             log_time=log,
-            data=msgspec.json.encode(record),
+            data=text_message(msgspec.json.encode(record)),
             publish_time=publish,
             sequence=0,
         ).write(builder)
