@@ -9,16 +9,19 @@ from pathlib import Path
 
 import typer
 
-from twinstudio.cli import bench, info, logs, processes, window
+from twinstudio.cli import bench, info, logs, plugins, processes, runs, window
 from twinstudio.model.errors import TwinstudioError
 
 EPILOG = """Examples:
 
-  twinstudio                          the window on the demo scene\n
-  twinstudio scenes/my_cell           the window on a scene of your own\n
-  twinstudio demo --headless          20 s without a window, ending in a gap table and a report\n
-  twinstudio import panda_gaz LOGS panda.mcap\n
+\b
+  twinstudio                    the window on the demo scene
+  twinstudio scenes/my_cell     the window on a scene of your own
+  twinstudio demo --headless    20 s without a window, then a gap table
+  twinstudio import panda_gaz LOGS panda.mcap
   twinstudio gap panda.mcap --scene panda_cell --json
+
+Each command explains itself: twinstudio gap --help
 """
 
 app = typer.Typer(
@@ -30,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for part in (window, processes, logs, bench, info):
+for part in (window, processes, logs, plugins, runs, bench, info):
     part.register(app)
 
 
@@ -80,6 +83,7 @@ def _fault(error: Exception) -> str:
 def _with_command(arguments: list[str]) -> list[str]:
     """``twinstudio [SCENE]`` is short for ``twinstudio open [SCENE]``."""
     known = {command.name for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
     if arguments and (arguments[0] in known or arguments[0] in {"--help", "-h"}):
         return arguments
     return ["open", *arguments]

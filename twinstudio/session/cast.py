@@ -35,6 +35,7 @@ class Cast:
         scene: Scene,
         journal: Journal,
         *,
+        choice: CellChoice,
         budget: int,
         on_event: Callable[[SourceName, Event], None],
         joined: Listener,
@@ -43,6 +44,7 @@ class Cast:
         """`joined` and `leaving` hear of every source; `budget`: history bytes of each."""
         self._scene = scene
         self._journal = journal
+        self.choice = choice
         self._budget = budget
         self._on_event = on_event
         self._joined = joined
@@ -69,8 +71,12 @@ class Cast:
             raise LinkError(f"there is no {role} now", hint=f"run {role}.restart")
         return source
 
-    def start_cell(self, choice: CellChoice) -> None:
-        """Start or connect what stands for the cell; a failure is told, the twin goes on."""
+    def start_cell(self, choice: CellChoice | None = None) -> None:
+        """Start or connect what stands for the cell, the same as before without a `choice`.
+
+        A failure is told in the log, and the twin goes on.
+        """
+        choice = self.choice = choice or self.choice
         endpoint = choice.endpoint or ("" if choice.log else self._scene.cell.endpoint)
         if choice.log is not None:
             self._replace(

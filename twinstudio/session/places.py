@@ -16,6 +16,8 @@ def places() -> dict[str, Path]:
     return {
         "recordings": data / "recordings",
         "reports": data / "reports",
+        "runs": data / "runs",
+        "plugins": data / "plugins",
         "settings": platformdirs.user_config_path(APP, appauthor=False),
         "logs": platformdirs.user_log_path(APP, appauthor=False),
     }

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from twinstudio.flow.protocol import Event
-from twinstudio.model.errors import LinkError, QuantityError, RecordingError, TwinstudioError
+from twinstudio.model.errors import LinkError, RecordingError, TwinstudioError
 from twinstudio.model.geometry import SceneGeometry
 from twinstudio.model.kinematics import Kinematics
 from twinstudio.model.scene import Scene, load_scene
@@ -32,8 +32,10 @@ from twinstudio.session.commands import CommandSet, as_line
 from twinstudio.session.gapline import GapLine
 from twinstudio.session.hearsay import Hearsay
 from twinstudio.session.journal import Journal
+from twinstudio.session.orders import Orders
 from twinstudio.session.recording import Recording
 from twinstudio.session.source import Source
+from twinstudio.session.workshop import Workshop
 
 TICK_SECONDS = 0.05
 TABLES_EVERY = 0.5
@@ -58,14 +60,15 @@ class Session:
         budget: bytes of memory for the history of each source.
         """
         self.scene = scene
-        self._choice = choice or CellChoice()
         self.journal = Journal()
         self._hearsay = Hearsay(self.journal)
         self._gap = GapLine(budget=budget // 2, window=WINDOW_SECONDS)
         self._recording = Recording(scene, self.journal)
+        self.workshop = Workshop(scene, self.journal)
         self._cast = Cast(
             scene,
             self.journal,
+            choice=choice or CellChoice(),
             budget=budget,
             on_event=self._on_event,
             joined=self._recording.attach,
@@ -76,25 +79,9 @@ class Session:
         self._replay: ReplayView | None = None
         self._stop = threading.Event()
         self._worker = threading.Thread(target=self._work, name="session-worker", daemon=True)
-        self._orders = ThreadPoolExecutor(1, thread_name_prefix="session-commands")
-        self._commands = CommandSet(
-            {
-                "cell.connect": self.cell_connect,
-                "cell.replay": self.cell_replay,
-                "cell.restart": self.cell_restart,
-                "gap.reset": self.gap_reset,
-                "gap.window": self.gap_window,
-                "record.start": self.record_start,
-                "record.stop": self.record_stop,
-                "replay.loop": self.replay_loop,
-                "replay.pause": self.replay_pause,
-                "replay.rate": self.replay_rate,
-                "replay.resume": self.replay_resume,
-                "replay.seek": self.replay_seek,
-                "twin.mode": self.twin_mode,
-                "twin.restart": self.twin_restart,
-            }
-        )
+        self._clerk = ThreadPoolExecutor(1, thread_name_prefix="session-commands")
+        orders = Orders(self._cast, self._gap, self._recording, self.workshop)
+        self._commands = CommandSet(orders.table())
 
     @classmethod
     def open(cls, scene: str | Path, *, cell: str = "", log: Path | None = None) -> "Session":
@@ -108,16 +95,17 @@ class Session:
     def start(self) -> None:
         """Start twin and cell in the background; returns at once."""
         self._worker.start()
-        self._orders.submit(self._told, "cell", lambda: self._cast.start_cell(self._choice))
-        self._orders.submit(self._told, "twin", self._cast.start_twin)
+        self._clerk.submit(self._told, "cell", self._cast.start_cell)
+        self._clerk.submit(self._told, "twin", self._cast.start_twin)
 
     def close(self) -> None:
         """Stop everything and wait until no thread and no process is left."""
         self._stop.set()
         self._cast.interrupt()
-        self._orders.shutdown(wait=True, cancel_futures=True)
+        self._clerk.shutdown(wait=True, cancel_futures=True)
         if self._worker.is_alive():
             self._worker.join()
+        self.workshop.close()
         self._recording.close()
         self._cast.close()
 
@@ -190,105 +178,13 @@ class Session:
         Also written to the session log as a line that can be replayed.
         """
         self.journal.write("info", "command", as_line(command, args))
-        return self._commands.run(command, args)
+        answer = self._commands.run(command, args)
+        self._poll_replay()  # what a command changed shows at once
+        return answer
 
     def submit(self, command: str, **args: object) -> "Future[object]":
         """Carry out a command in the background, in order; a failure is an alarm in the log."""
-        return self._orders.submit(self._told, command, lambda: self.run(command, **args))
-
-    def cell_connect(self, endpoint: str) -> None:
-        """Connect to a running cell.
-
-        endpoint: its control address, e.g. tcp://127.0.0.1:5600
-        """
-        self._choice = CellChoice(endpoint=endpoint)
-        self._cast.start_cell(self._choice)
-
-    def cell_replay(self, log: str) -> None:
-        """Replay a recording as the cell.
-
-        log: path of the recording (MCAP)
-        """
-        if not Path(log).is_file():
-            raise RecordingError(
-                f"there is no recording {log}", hint="give the path of an MCAP file"
-            )
-        self._choice = CellChoice(log=Path(log))
-        self._cast.start_cell(self._choice)
-
-    def cell_restart(self) -> None:
-        """Start the cell anew, or connect to it anew."""
-        self._cast.start_cell(self._choice)
-
-    def twin_restart(self) -> None:
-        """Start the twin process anew."""
-        self._cast.start_twin()
-
-    def twin_mode(self, mode: str) -> None:
-        """Choose how the twin runs beside the cell.
-
-        mode: commanded, following or resynchronised
-        """
-        self._cast.get("twin").link.request("mode", mode=mode)
-
-    def gap_reset(self) -> None:
-        """Start the figures over the run anew."""
-        self._gap.reset()
-
-    def gap_window(self, seconds: float) -> None:
-        """Set the length of the sliding window.
-
-        seconds: 1 to 600
-        """
-        if not 1.0 <= float(seconds) <= 600.0:
-            raise QuantityError(f"a gap window of {seconds} s; it may be 1 to 600 s")
-        self._gap.window = float(seconds)
-
-    def record_start(self, path: str = "") -> str:
-        """Record cell and twin.
-
-        path: MCAP file to write; without one a new file in the user's folder
-        """
-        return str(self._recording.start(Path(path) if path else None, self._cast.sources))
-
-    def record_stop(self) -> None:
-        """Stop recording and close the file."""
-        self._recording.stop()
-
-    def replay_pause(self) -> None:
-        """Pause the replayed cell."""
-        self._transport("pause")
-
-    def replay_resume(self) -> None:
-        """Let the replayed cell go on."""
-        self._transport("resume")
-
-    def replay_seek(self, seconds: float) -> None:
-        """Jump in the replayed log.
-
-        seconds: from its start
-        """
-        self._transport("seek", seconds=float(seconds))
-
-    def replay_rate(self, factor: float) -> None:
-        """Replay faster or slower.
-
-        factor: 1 is real time
-        """
-        self._transport("rate", factor=float(factor))
-
-    def replay_loop(self, on: bool) -> None:
-        """Start over at the end of the log, or not.
-
-        on: true or false
-        """
-        self._transport("loop", on=bool(on))
-
-    def _transport(self, operation: str, **args: Any) -> None:
-        if self._choice.log is None:
-            raise LinkError("the cell is no replay", hint="run cell.replay(log=...) first")
-        self._cast.get("cell").link.request(operation, **args)
-        self._poll_replay()
+        return self._clerk.submit(self._told, command, lambda: self.run(command, **args))
 
     # --- what happens by itself ---------------------------------------------------------------
 
@@ -341,6 +237,7 @@ class Session:
     def _poll(self) -> None:
         """Deaths of children, the twin's pace, the replay's position, the disk."""
         self._cast.watch()
+        self.workshop.poll()
         for role in self._cast.sources:
             self._hearsay.catch_up(role)
         self._recording.poll(self._cast.sources)
@@ -348,7 +245,7 @@ class Session:
         self._poll_replay()
 
     def _poll_replay(self) -> None:
-        log = self._choice.log
+        log = self._cast.choice.log
         status = _asked(self._cast.sources.get("cell"), "status") if log is not None else None
         if log is None:
             self._replay = None

@@ -1,0 +1,144 @@
+"""Plugins, jobs and runs of a session, and what a run may change about its scene."""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from twinstudio.jobs.job import JobView
+from twinstudio.jobs.record import RunHead
+from twinstudio.jobs.runner import Runner
+from twinstudio.jobs.spec import specify
+from twinstudio.jobs.store import ALL, RunFilter, Store
+from twinstudio.model import params, patches
+from twinstudio.model.errors import JobError
+from twinstudio.model.results import Patch
+from twinstudio.model.scene import Scene
+from twinstudio.plugin.catalog import Catalog, Entry, Places, open_catalog
+from twinstudio.session.journal import Journal
+from twinstudio.session.places import places
+
+
+def plugin_places(folder: Path | None = None, *, safe: bool = False) -> Places:
+    """Where a user's plugins are: installed, in the data folder, and in `folder`."""
+    known = places()
+    folders = (known["plugins"],) if folder is None else (known["plugins"], folder.resolve())
+    return Places(folders=tuple(map(str, folders)), settings=str(known["settings"]), safe=safe)
+
+
+class Workshop:
+    """Made at once, filled when first used: a session without jobs costs nothing."""
+
+    def __init__(self, scene: Scene, journal: Journal, where: Places | None = None) -> None:
+        """`scene` as written, without patches; `where`: the user's places without one."""
+        self._scene = scene
+        self._journal = journal
+        self._where = where
+        self._lock = threading.Lock()
+        self._catalog: Catalog | None = None
+        self._runner: Runner | None = None
+        self._told: dict[str, str] = {}
+        self.store = Store(places()["runs"])
+
+    @property
+    def catalog(self) -> Catalog:
+        """All plugins; nothing of them is imported before it is used."""
+        with self._lock:
+            if self._catalog is None:
+                self._catalog = open_catalog(self._where or plugin_places())
+            return self._catalog
+
+    def plugins(self) -> tuple[Entry, ...]:
+        """Every plugin and its state, first-party first."""
+        return self.catalog.entries()
+
+    def fields(self, plugin: str) -> list[params.Field]:
+        """Parameters of `plugin`, for a form; imports it. Raises PluginError."""
+        return params.fields(self.catalog.load(plugin).params)
+
+    def start(
+        self,
+        plugin: str,
+        values: Mapping[str, Any],
+        *,
+        seed: int,
+        inputs: Mapping[str, str] | None = None,
+        draws: int = 1,
+        title: str = "",
+    ) -> str:
+        """Queue a job on this scene and return the id of its run.
+
+        Raises PluginError, ParamsError or JobError before anything is queued.
+        """
+        entry = self.catalog.entry(plugin)
+        spec = specify(
+            self.catalog.load(plugin),
+            values,
+            seed=seed,
+            plugin=plugin,
+            scene=self._scene.folder,
+            inputs=inputs,
+            title=title or entry.title,
+            version=entry.version,
+            draws=draws,
+        )
+        return self._open_runner().submit(spec).id
+
+    def cancel(self, run: str) -> None:
+        """Ask a job to end; by force within 3 s if it does not."""
+        self._open_runner().cancel(run)
+
+    def jobs(self) -> tuple[JobView, ...]:
+        """Jobs of this session in order of submission."""
+        return self._runner.jobs() if self._runner is not None else ()
+
+    def runs(self, wanted: RunFilter = ALL) -> tuple[RunHead, ...]:
+        """Runs on disk, of any session, newest first."""
+        return self.store.list(wanted)
+
+    def promote(self, run: str, name: str = "") -> Patch:
+        """Put a patch that `run` found onto the scene; raises JobError if there is none.
+
+        name: which one, where a run has several.
+        """
+        found = [result for result in self.store.results(run) if isinstance(result, Patch)]
+        chosen = [patch for patch in found if name in ("", patch.name)]
+        if len(chosen) != 1:
+            names = ", ".join(patch.name for patch in found) or "none"
+            raise JobError(
+                f"run {run} has {len(chosen)} patches to choose from", hint=f"its patches: {names}"
+            )
+        patches.promote(self._scene, chosen[0], run=run)
+        return chosen[0]
+
+    def take_back(self) -> Patch:
+        """Take the newest patch off the scene; raises SceneError if there is none."""
+        return patches.take_back(self._scene).patch
+
+    def origins(self) -> tuple[patches.Origin, ...]:
+        """Every patched value of the scene: nominal, in force, and from which run."""
+        return patches.origins(self._scene, patches.patches_of(self._scene))
+
+    def poll(self) -> None:
+        """Tell in the log of jobs whose state changed."""
+        for job in self.jobs():
+            if self._told.get(job.id) == job.state:
+                continue
+            self._told[job.id] = job.state
+            reason = f": {job.error}" if job.error else ""
+            self._journal.write(
+                "alarm" if job.state == "failed" else "info",
+                "job",
+                f"{job.title} ({job.id}) is {job.state}{reason}",
+            )
+
+    def close(self) -> None:
+        """Cancel what runs and let go of its processes."""
+        if self._runner is not None:
+            self._runner.close()
+
+    def _open_runner(self) -> Runner:
+        with self._lock:
+            if self._runner is None:
+                self._runner = Runner(self.store)
+            return self._runner
