@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 pytest.importorskip("PySide6")
 
@@ -14,6 +15,10 @@ if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from gui.fake_session import FakeSession
+
+# Beside a window that draws, a deadline in milliseconds measures the machine.
+settings.register_profile("window", deadline=None)
+settings.load_profile("window")
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication

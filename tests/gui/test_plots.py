@@ -41,11 +41,30 @@ def test_that_missing_readings_leave_a_gap_in_the_line(qtbot: QtBot) -> None:
     assert not columns[45:55].any()
 
 
+@pytest.mark.parametrize("slope", [-50.0, -1.0, 0.0, 1.0, 50.0])
+def test_that_the_cell_shows_beside_the_twin_at_any_slope(qtbot: QtBot, slope: float) -> None:
+    x = np.linspace(0, 1, 101)
+    y = 0.5 + slope * (x - 0.5)
+    thin, thick = Lines(), Lines(thick=("cell",))
+    for lines in (thin, thick):
+        lines.set_data("cell", x, y)
+    beside = painted(thick) & ~painted(thin)
+    assert beside.sum() >= 90
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_that_nothing_and_nothing_but_nan_draw_nothing(qtbot: QtBot, count: int) -> None:
     lines = Lines()
     lines.set_data("cell", np.zeros(count), np.full(count, np.nan))
     assert not painted(lines).any()
+
+
+def test_that_a_constant_is_a_flat_line_and_not_under_a_magnifier() -> None:
+    for value in (0.0, -1.5707963, 250.0):
+        scale = Scale()
+        scale.fit(value - 1e-7, value + 1e-7)
+        assert scale.high - scale.low >= 1e-3 * max(1.0, abs(value))
+        assert not scale.fit(value - 2e-7, value + 1e-7)
 
 
 def test_that_a_scale_grows_at_once_and_shrinks_late() -> None:

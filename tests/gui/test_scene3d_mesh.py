@@ -118,6 +118,22 @@ def test_that_a_huge_floor_does_not_decide_what_is_in_sight():
     assert np.abs(corners(prepare(wide, 1000), state)).max() < 2.0
 
 
+def test_that_what_moves_is_in_sight_and_fixed_things_need_not_be():
+    scene = arm()
+    place = (0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    meshes = [box(name, "", 0.1, (0, 0, 0)) for name in ("shelf", "loose")]
+    both = SceneGeometry(
+        tree=scene.tree,
+        meshes=(*scene.meshes, *meshes),
+        objects={**scene.objects, "shelf": place, "loose": place},
+    )
+    drawing = prepare(both, 1000)
+    still = RenderState(4, 4, twin=np.zeros(2))
+    moving = RenderState(4, 4, twin=np.zeros(2), objects={"loose": np.array(place)})
+    assert corners(drawing, still)[:, 0].max() < 0.7
+    assert corners(drawing, moving)[:, 0].max() > 0.8
+
+
 @pytest.mark.parametrize(("mesh", "complaint"), [
     (box("robot", "wing", 1.0, (0, 0, 0)), "wing"),
     (box("mug", "", 1.0, (0, 0, 0)), "mug"),

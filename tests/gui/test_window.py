@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 from gui.fake_session import JOINTS, FakeSession, health, position
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QApplication, QDockWidget, QLabel
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QDockWidget,
+    QLabel,
+    QLineEdit,
+    QSlider,
+)
 from pytestqt.qtbot import QtBot
 
 from twinstudio.gui.docks.viewer import link_errors
@@ -367,19 +375,49 @@ def test_that_closing_stops_everything(window: Window, session: FakeSession) -> 
     assert not [timer for timer in window.findChildren(QTimer) if timer.isActive()]
 
 
-def test_that_every_control_has_a_name_or_a_text(window: Window) -> None:
-    from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSlider
-
-    nameless = [
+def test_that_every_control_has_a_name_and_says_what_it_does(
+    window: Window, session: FakeSession
+) -> None:
+    session.replay = ReplayView("/l.mcap", 15.0, 60.0, 1.0, paused=False, loop=False)
+    window.plots.bar.cursors.setChecked(True)
+    ticks(window, 12)
+    controls = [
         control
         for kind in (QAbstractButton, QComboBox, QLineEdit, QSlider)
         for control in window.findChildren(kind)
         if control.isVisible()
-        and not (control.accessibleName() or control.toolTip() or getattr(control, "text", str)())
-        and not control.objectName().startswith("qt_")
-        and control.parent().metaObject().className() not in ("QDockWidget", "QComboBox")
     ]
-    assert [(type(c).__name__, type(c.parent()).__name__) for c in nameless] == []
+    assert len(controls) > 30
+    nameless = [
+        (type(c).__name__, type(c.parent()).__name__, c.accessibleName())
+        for c in controls
+        if not (c.toolTip() and (c.accessibleName() or getattr(c, "text", str)()))
+    ]
+    assert nameless == []
+
+
+def test_that_the_tool_bar_names_commands_and_keys(window: Window) -> None:
+    ticks(window)
+    tips = [
+        window.toolbar.widget_of(action).toolTip()
+        for action in (window.actions_.connect, window.actions_.record, window.actions_.replay)
+    ]
+    for tip, ending in zip(
+        tips, ("(cell.connect, Ctrl+K)", "(record.start, R)", "(cell.replay, Ctrl+O)"), strict=True
+    ):
+        assert tip.endswith(ending)
+
+
+def test_that_the_keyboard_goes_through_the_panels_one_after_the_other(window: Window) -> None:
+    stops: list[str] = []
+    control = window.nextInFocusChain()
+    while control is not window:
+        if control.isVisible() and control.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            place = [name for name, dock in window.docks.items() if dock.isAncestorOf(control)]
+            if place and place[0] not in stops[-1:]:
+                stops.append(place[0])
+        control = control.nextInFocusChain()
+    assert sorted(stops) == sorted(set(stops))
 
 
 def test_that_help_pages_open_in_a_dock(window: Window) -> None:

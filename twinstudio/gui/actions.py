@@ -18,6 +18,13 @@ TWIN_MODES = {
 }
 
 
+def with_key(tip: str, key: str) -> str:
+    """`tip` and its shortcut: ``Use a running cell (cell.connect, Ctrl+K)``."""
+    if not key:
+        return tip
+    return f"{tip[:-1]}, {key})" if tip.endswith(")") else f"{tip} ({key})"
+
+
 class Actions:
     """The window's actions; `all` lists them for the palette."""
 
@@ -195,7 +202,7 @@ class Actions:
         action.setCheckable(checkable)
         if key:
             action.setShortcut(QKeySequence(key))
-        action.setToolTip(f"{tip} ({key})" if key else tip)
+        action.setToolTip(with_key(tip, key))
         action.triggered.connect(lambda _checked=False: call())
         self._window.addAction(action)
         self.all.append(action)

@@ -28,6 +28,7 @@ class Line:
 class Notices(QObject):
     """Keeps the newest `KEPT` lines; older ones go and `dropped` counts them.
 
+    latest: the newest unread alarm, or warning while there is no alarm.
     changed: some lines came, emitted at most once a call.
     """
 
@@ -72,4 +73,6 @@ class Notices(QObject):
             self.total += 1
         if line.level != "info":
             self.unread += 1
-            self.latest = line
+            # A warning that follows from an alarm must not hide it.
+            if self.latest is None or line.level == "alarm" or self.latest.level != "alarm":
+                self.latest = line

@@ -80,7 +80,7 @@ class StatusBar(QStatusBar):
         if latest is None:
             self.badge.setText("")
             self.badge.setIcon(icon("dot", "#00000000"))
-            self.badge.setToolTip("")
+            self.badge.setToolTip("No unread warnings or alarms")
             self.badge.setEnabled(False)
             return
         self.badge.setEnabled(True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 GRID = 8
 
@@ -79,6 +79,14 @@ def apply(app: QApplication, theme: Theme) -> None:
         app.setStyleSheet(sheet)
 
 
+def show_role(label: QLabel, role: str) -> None:
+    """Give `label` the look of another role."""
+    if label.property("role") != role:
+        label.setProperty("role", role)
+        label.style().unpolish(label)
+        label.style().polish(label)
+
+
 def number_font(base: QFont) -> QFont:
     """`base` with digits of equal width, so that columns do not jitter."""
     font = QFont(base)
@@ -126,9 +134,24 @@ QToolTip {{ color: {theme.text}; background: {theme.raised}; border: 1px solid {
 QMainWindow::separator {{ background: {theme.window}; width: {half}px; height: {half}px; }}
 QMainWindow::separator:hover {{ background: {theme.accent}; }}
 QDockWidget::title {{ background: {theme.raised}; padding: 3px {GRID}px; }}
+QDockWidget::close-button, QDockWidget::float-button {{
+    background: {theme.faint if theme.dark else "transparent"}; border-radius: 2px; }}
+QDockWidget::close-button:hover, QDockWidget::float-button:hover {{
+    background: {theme.accent}; }}
 QToolBar {{ border: none; border-bottom: 1px solid {theme.line}; spacing: {half}px;
     padding: {half}px {GRID}px; }}
-QToolBar QToolButton {{ padding: 2px {GRID - 2}px; }}
+QToolButton {{ color: {theme.text}; background: {theme.raised}; border: 1px solid {theme.line};
+    border-radius: 3px; padding: 2px {GRID - 2}px; }}
+QToolButton:hover {{ border-color: {theme.faint}; }}
+QToolButton:pressed, QToolButton:checked {{ background: {theme.base};
+    border: 2px solid {theme.accent}; padding: 1px {GRID - 3}px; }}
+QToolButton:focus {{ border-color: {theme.accent}; }}
+QToolButton:disabled {{ color: {theme.faint}; }}
+QToolButton[popupMode="2"] {{ padding-right: 2px; }}
+QToolBar QToolButton, QStatusBar QToolButton {{ background: transparent;
+    border-color: transparent; }}
+QToolBar QToolButton:hover, QToolBar QToolButton:focus {{ border-color: {theme.faint}; }}
+QToolBar QToolButton:checked {{ background: {theme.base}; border-color: {theme.accent}; }}
 QDockWidget {{ font-weight: 600; }}
 QStatusBar {{ border-top: 1px solid {theme.line}; }}
 QStatusBar::item {{ border: none; }}

@@ -32,17 +32,19 @@ class ToolBar(QToolBar):
         self.addSeparator()
         for action in (actions.connect, actions.record, actions.replay):
             self.addAction(action)
-            self._button(action).setAccessibleName(action.text())
+            self._button(action).setAccessibleName(action.text().rstrip("…"))
+            self._button(action).setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.addSeparator()
         self.transport = Transport(bridge, theme)
         self.transport.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(self.transport)
         self.addSeparator()
         self.theme = QAction("Theme", self)
-        self.theme.setToolTip("Dark or light")
+        self.theme.setToolTip("Dark or light colours; menu View, Theme follows the system")
         self.addAction(self.theme)
         self._button(self.theme).setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
         self._button(self.theme).setAccessibleName("Dark or light")
+        self._button(self.theme).setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.show_scene(bridge.session.scene)
         bridge.add(self, self.refresh, every=3)
         self.restyle(theme)
@@ -73,9 +75,10 @@ class ToolBar(QToolBar):
         record = self._actions.record
         if record.isChecked() != active:
             record.setChecked(active)
-        tip = (
-            f"Stop recording to {view.path} (R)" if view and active else "Record twin and cell (R)"
-        )
+        if view is not None and active:
+            tip = f"Stop recording to {view.path} (record.stop, R)"
+        else:
+            tip = "Record twin and cell (record.start, R)"
         if record.toolTip() != tip:
             record.setToolTip(tip)
 

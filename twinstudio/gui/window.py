@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QObject, QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QAbstractItemView,
     QApplication,
     QComboBox,
@@ -94,6 +95,12 @@ class Window(QMainWindow):
             dock = QDockWidget(title, self)
             dock.setObjectName(name)
             dock.setWidget(widget)
+            for button in dock.findChildren(
+                QAbstractButton, options=Qt.FindChildOption.FindDirectChildrenOnly
+            ):
+                what = f"{button.accessibleName()} panel {title}"
+                button.setToolTip(what)
+                button.setAccessibleName(what)
             self.docks[name] = dock
         self.setDockNestingEnabled(True)
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
@@ -111,8 +118,10 @@ class Window(QMainWindow):
         self.status.log_wanted.connect(self._show_log)
         self.toolbar.theme.triggered.connect(lambda _on: self._flip_theme())
         for part in (self.plots, self.gaps, self.sources):
-            part.empty.offer("Connect to a cell…", self.ask_endpoint)
-        self.viewer.empty.offer("Restart twin", lambda: runner.run("twin.restart"))
+            part.empty.offer(
+                "Connect to a cell…", self.actions_.connect.toolTip(), self.ask_endpoint
+            )
+        self.viewer.empty.offer("Restart twin", "twin.restart", lambda: runner.run("twin.restart"))
         self.viewer.failed.connect(lambda text: self.bridge.notices.say("warning", "window", text))
         self._app.styleHints().colorSchemeChanged.connect(self._scheme_changed)
         for view in self.findChildren(QAbstractItemView):
@@ -168,7 +177,7 @@ class Window(QMainWindow):
         docks["sources"].raise_()
         docks["gaps"].raise_()
         left, right = (
-            min(300, width * 22 // 100),
+            min(320, width * 24 // 100),
             min(self.gaps.sizeHint().width() + 24, width * 2 // 5),
         )
         self.resizeDocks(

@@ -30,8 +30,9 @@ class Empty(QWidget):
         box.addWidget(self.button, alignment=Qt.AlignmentFlag.AlignCenter)
         box.addStretch()
 
-    def offer(self, text: str, action: Callable[[], object]) -> None:
+    def offer(self, text: str, tip: str, action: Callable[[], object]) -> None:
         """Show a button that does what fills the panel."""
         self.button.setText(text)
+        self.button.setToolTip(tip)
         self.button.clicked.connect(lambda _checked: action())
         self.button.show()

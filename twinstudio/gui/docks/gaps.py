@@ -18,13 +18,14 @@ from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.empty import Empty
 from twinstudio.gui.docks.gapmodel import COLUMNS, OVERALL, PARTS, SORT, TOOL, GapModel, Index
 from twinstudio.gui.selection import Selection
-from twinstudio.gui.theme import GRID, number_font
+from twinstudio.gui.theme import GRID, number_font, show_role
+from twinstudio.model.gaps import GapTable
 
 _FLOOR = 1 + next(k for k, column in enumerate(COLUMNS) if column.over == "floor")
-_LEAST_NAME = 56
+_STALE_SECONDS = 2.0
 _PADDING = 2 * GRID - 4
 # Room for a figure and its unit, before there are any: the table need not jump later.
-_TYPICAL = ("shoulder_lift", "0.000 mm", "0.000 mm", "0.000", "00.0", "0.000", "00.0")
+_TYPICAL = (TOOL, "0.000 mm", "0.000 mm", "0.000", "mrad/s", "0.0000", "00.0")
 
 
 class _Sorted(QSortFilterProxyModel):
@@ -103,6 +104,7 @@ class GapDock(QWidget):
         reset = QToolButton()
         reset.setText("Reset run")
         reset.setToolTip("Start the figures over the run anew (gap.reset)")
+        reset.setAccessibleName("Reset the figures over the run")
         reset.clicked.connect(lambda: self._bridge.runner.run("gap.reset"))
         self.span = QLabel()
         self.span.setProperty("role", "faint")
@@ -128,7 +130,7 @@ class GapDock(QWidget):
             return
         self._note(some.notes)
         table = window or some
-        self.span.setText(f"over {fmt.figure((table.end - table.start) / 1e9, 's')}")
+        self._tell_span(table, (frame.snapshot.now - table.end) / 1e9)
         self.model.show_tables(window, run, self._units(frame))
         self.table.setColumnHidden(_FLOOR, not self.model.has_floor)
         self._fit_columns()
@@ -147,7 +149,9 @@ class GapDock(QWidget):
         room = self.width() - self.table.verticalScrollBar().sizeHint().width()
         widths = self._widths()
         spare = room - sum(widths)
-        widths[0] = max(widths[0] + spare, min(widths[0], _LEAST_NAME))
+        widths[0] = max(
+            widths[0] + spare, self.table.fontMetrics().horizontalAdvance(TOOL) + _PADDING
+        )
         wanted = max(sum(widths), 1)
         head = self.table.horizontalHeader()
         for column, width in enumerate(widths):
@@ -163,6 +167,15 @@ class GapDock(QWidget):
             self._needed[column] = max(self._needed[column], longest + _PADDING)
         hidden = self.table.isColumnHidden(_FLOOR)
         return [0 if k == _FLOOR and hidden else needed for k, needed in enumerate(self._needed)]
+
+    def _tell_span(self, table: GapTable, age: float) -> None:
+        """Over which time the figures are taken; a mark when that was a while ago."""
+        text = f"over {fmt.figure((table.end - table.start) / 1e9, 's')}"
+        role = "faint"
+        if age > _STALE_SECONDS:
+            text, role = f"! {text}, {fmt.figure(age, 's', 2)} ago", "warning"
+        self.span.setText(text)
+        show_role(self.span, role)
 
     def _note(self, notes: tuple[str, ...]) -> None:
         """Caveats in one line; whole in the tooltip."""

@@ -26,7 +26,7 @@ class SceneTree(QWidget):
         self.tree.setColumnCount(2)
         self.tree.header().setStretchLastSection(True)
         self.tree.header().resizeSection(0, 176)
-        self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.tree.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.tree.setIndentation(14)
         self.tree.itemSelectionChanged.connect(self._picked)
         self.tree.itemDoubleClicked.connect(self._activate)
@@ -48,7 +48,7 @@ class SceneTree(QWidget):
         self._has_links = geometry is not None
         with QSignalBlocker(self.tree):
             self.tree.clear()
-            root = _item(None, scene.name, scene.description, scene.description or scene.folder)
+            root = _item(None, scene.name, "", scene.description or scene.folder)
             self.tree.addTopLevelItem(root)
             robot = _item(root, "Robot", "", scene.robot.model, ("", ROBOT))
             for joint in scene.robot.joints:

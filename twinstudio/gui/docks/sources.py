@@ -19,7 +19,7 @@ from twinstudio.gui import format as fmt
 from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.empty import Empty
 from twinstudio.gui.icons import state_icon
-from twinstudio.gui.theme import GRID, Theme, number_font
+from twinstudio.gui.theme import GRID, Theme, number_font, show_role
 from twinstudio.model.health import Health
 from twinstudio.model.views import ReplayView, SourceName, SourceView
 
@@ -236,10 +236,8 @@ class SourcesDock(QWidget):
         label = self.labels[role, name]
         if label.text() != text:
             label.setText(text)
-        if look is not None and label.property("role") != look:
-            label.setProperty("role", look)
-            label.style().unpolish(label)
-            label.style().polish(label)
+        if look is not None:
+            show_role(label, look)
 
 
 def _text(name: str) -> QLabel:
@@ -256,6 +254,7 @@ def _text(name: str) -> QLabel:
 def _scrolled(widget: QWidget) -> QScrollArea:
     scroll = QScrollArea()
     scroll.setWidgetResizable(True)
+    scroll.setAccessibleName("Health of the sources")
     scroll.setFrameShape(QScrollArea.Shape.NoFrame)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setWidget(widget)

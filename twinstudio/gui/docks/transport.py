@@ -60,6 +60,7 @@ class Transport(QWidget):
         self.loop.setText("Loop")
         self.loop.setCheckable(True)
         self.loop.setToolTip("Start again at the end (replay.loop)")
+        self.loop.setAccessibleName("Start again at the end")
         self.loop.clicked.connect(lambda on: self._run("replay.loop", on=on))
         self._lay_out()
         self.restyle(theme)

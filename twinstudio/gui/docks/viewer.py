@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, 
 
 from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.empty import Empty
+from twinstudio.gui.docks.sources import ROLES, STATES, state_of
 from twinstudio.gui.selection import Selection
 from twinstudio.gui.theme import GRID
 from twinstudio.model.geometry import SceneGeometry
@@ -18,6 +19,10 @@ from twinstudio.model.views import SourceView
 
 FULL_ANGLE = 0.02
 FULL_LENGTH = 0.005
+_NOW = ("streaming", "connecting")
+# How much older than the slower source's usual delay the picture is, and the longest
+# delay that is minded [s]; the share of a change that is followed a frame.
+_LATE, _LATEST, _EASE = 0.015, 1.0, 0.1
 NO_GL = ("offscreen", "minimal", "vnc")
 
 
@@ -57,6 +62,7 @@ class ViewerDock(QWidget):
         self._geometry: SceneGeometry | None = None
         self._joint_of: dict[str, str] = {}
         self._tried = False
+        self._delay = _LATE
         self.scene: Any = None
         self.ghost = _button("Cell", "Show the cell as a translucent ghost (G)", checkable=True)
         self.ghost.setChecked(True)
@@ -87,8 +93,7 @@ class ViewerDock(QWidget):
 
     def refresh(self, frame: Frame) -> None:
         """Put twin and cell where they are, or were at the instant that is held."""
-        timeline = frame.timeline
-        text = "" if timeline.live else f"as it was {timeline.age:.1f} s ago"
+        text = _old(frame)
         if text != self.when.text():
             self.when.setText(text)
         geometry = self._session.geometry
@@ -117,12 +122,24 @@ class ViewerDock(QWidget):
         return float(fps), float(milliseconds)
 
     def _state(self, frame: Frame) -> tuple[Any, Any, dict[str, NDArray[np.float64]]]:
+        """Twin and cell at one instant: the newest that both have told, when live.
+
+        The twin may be behind the cell by design; newest beside newest, every
+        motion would look like an error.
+        """
         if not frame.timeline.live:
             moment = self._session.moment(frame.timeline.end)
             return moment.twin, moment.cell, moment.objects
+        delays = [source.health.latency_p50 for source in frame.snapshot.sources]
+        delay = _LATE + max((d for d in delays if 0.0 < d < _LATEST), default=0.0)
+        self._delay += _EASE * (delay - self._delay)
+        moment = self._session.moment(frame.snapshot.now - round(self._delay * 1e9))
         twin, cell = frame.snapshot.source("twin"), frame.snapshot.source("cell")
-        objects = {**(cell.objects if cell else {}), **(twin.objects if twin else {})}
-        return _joints(twin), _joints(cell), objects
+        return (
+            _joints(twin) if moment.twin is None else moment.twin,
+            _joints(cell) if moment.cell is None else moment.cell,
+            moment.objects,
+        )
 
     def _ready(self) -> bool:
         if not self._tried:
@@ -169,6 +186,16 @@ class ViewerDock(QWidget):
 
     def _clicked(self, body: str, link: str) -> None:
         self._selection.select(self._joint_of.get(link, ""), body)
+
+
+def _old(frame: Frame) -> str:
+    """What of the picture is not of now, in words; empty when all is."""
+    if not frame.timeline.live:
+        return f"as it was {frame.timeline.age:.1f} s ago"
+    sources = [(role, frame.snapshot.source(role)) for role in ROLES]
+    states = {role: state_of(source, frame.snapshot.replay) for role, source in sources if source}
+    # The newest reading of one that went silent is still drawn.
+    return ", ".join(f"{role} {STATES[s]}" for role, s in states.items() if s not in _NOW)
 
 
 def _full_scale(tree: KinematicTree) -> tuple[float, str]:

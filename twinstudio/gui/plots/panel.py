@@ -33,10 +33,11 @@ AXIS_HEIGHT = 16
 MINIMUM_HEIGHT = 88
 _CAPTION = 15
 _SMALL = 8
-# How far a number may stand out over the end of its axis [px].
-_OVER = 12
+_MOST_TICKS = 11
+# How far a number may stand out over the ends of its axis [px].
+_OVER = {"bottom": 24, "left": 8}
 # Least distance of ticks [px]: along the time axis, along a value axis.
-_APART = (44.0, 13.0)
+_APART = (56.0, 13.0)
 
 
 class NumberAxis(pg.AxisItem):
@@ -51,7 +52,7 @@ class NumberAxis(pg.AxisItem):
             autoExpandTextSpace=False,
             tickTextOffset=2,
             maxTickLevel=0,
-            hideOverlappingLabels=_OVER,
+            hideOverlappingLabels=_OVER[side],
         )
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         if side == "left":
@@ -66,7 +67,8 @@ class NumberAxis(pg.AxisItem):
         size: float,
     ) -> list[tuple[float, NDArray[np.float64]]]:
         """Round numbers, as many as have room: at least two, or one could not read a scale."""
-        apart = (high - low) * _APART[self.orientation == "left"] / max(size, 1.0)
+        least = _APART[self.orientation == "left"] / max(size, 1.0)
+        apart = (high - low) * max(least, 1.0 / _MOST_TICKS)
         spacing = round_step(apart)
         ticks = _multiples(spacing, low, high)
         for finer in (0.5, 0.2, 0.1):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 _MARGIN = 0.2
 _SHRINK_BELOW = 0.45
+_LEAST_SHARE = 2e-3
 # A line along the very end of an axis can hardly be seen.
 _EDGE = 0.04
 
@@ -22,11 +23,12 @@ class Scale:
     """A value range that grows at once and shrinks late, so axes hold still.
 
     symmetric: zero stays in the middle, and the range ends at round numbers.
-    smallest: least height of the range.
+    smallest: least height of the range; a constant is drawn as a flat line in the
+    middle, and not under a magnifier.
     """
 
     symmetric: bool = False
-    smallest: float = 1e-6
+    smallest: float = 1e-3
     low: float = -1.0
     high: float = 1.0
     fresh: bool = True
@@ -44,13 +46,15 @@ class Scale:
         used = (high - low) / (self.high - self.low)
         edge = _EDGE * (high - low)
         inside = self.low + edge <= low and high <= self.high - edge
-        floor = (self.high - self.low) <= self.smallest * 1.001
+        least = max(self.smallest, _LEAST_SHARE * max(abs(low), abs(high)))
+        floor = (self.high - self.low) <= least * 1.5
         if inside and not self.fresh and (used > _SHRINK_BELOW or floor or not shrink):
             return False
         return self._move(low, high)
 
     def _move(self, low: float, high: float) -> bool:
-        height = max((high - low) * (1 + 2 * _MARGIN), self.smallest)
+        least = max(self.smallest, _LEAST_SHARE * max(abs(low), abs(high)))
+        height = max((high - low) * (1 + 2 * _MARGIN), least)
         middle = (low + high) / 2
         if self.symmetric:
             height = 2 * round_step(max(high, self.smallest / 2))

@@ -60,6 +60,9 @@ class PlotStack(QWidget):
         self.view.ci.setSpacing(6)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
+        # One stop for the keyboard, the view, and not three.
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.view.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setFrameShape(QScrollArea.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(self.view)

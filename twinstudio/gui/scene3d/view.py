@@ -30,6 +30,8 @@ from twinstudio.model.geometry import SceneGeometry
 Floats = NDArray[np.float64]
 
 _CLICK = 4.0
+# States between two looks at whether all is in sight; corners that are kept in sight.
+_LOOK_EVERY, _KEPT = 15, 2000
 _RADIANS_PER_PIXEL = 0.008
 _VIEWS = {
     Qt.Key.Key_1: (0.0, 0.0),
@@ -70,6 +72,8 @@ class SceneView(QWidget):
         self._failure = ""
         self._error_unit: ErrorUnit | None = None
         self._follows = True
+        self._kept = np.empty((0, 3))
+        self._until_look = 0
         self._pressed: QPointF | None = None
         self._last: QPointF | None = None
         self._dragging = False
@@ -90,6 +94,7 @@ class SceneView(QWidget):
         if self._render.running:
             self._failure = ""
         self._follows = True
+        self._kept = np.empty((0, 3))
         self._state = replace(self._state, twin=None, cell=None, objects={}, errors=None)
         self._request()
 
@@ -117,8 +122,10 @@ class SceneView(QWidget):
             objects={name: _pose(pose, name) for name, pose in objects.items()},
             errors=dict(errors) if errors is not None else None,
         )
-        if first and self._follows:
-            self._fit()
+        self._until_look = max(self._until_look - 1, 0)
+        if self._follows and (first or not self._until_look):
+            self._until_look = _LOOK_EVERY
+            self._keep_in_sight()
         self._request()
 
     def set_error_scale(self, full: float, unit: str) -> None:
@@ -137,6 +144,7 @@ class SceneView(QWidget):
     def fit(self) -> None:
         """Bring the scene into sight and keep it there until the camera is moved."""
         self._follows = True
+        self._kept = np.empty((0, 3))
         self._fit()
         self._request()
 
@@ -180,11 +188,24 @@ class SceneView(QWidget):
         self._render.request(self._geometry, self._state)
 
     def _fit(self) -> None:
+        """Fit to what is now, and to what did not fit before: the camera comes to rest."""
         drawing = self._drawing()
         if drawing is not None:
-            aspect = self.width() / max(self.height(), 1)
-            seen = self._state.camera.fit(corners(drawing, self._state), aspect)
-            self._state = replace(self._state, camera=seen)
+            self._kept = np.concatenate([self._kept, corners(drawing, self._state)])[-_KEPT:]
+            self._state = replace(self._state, camera=self.camera.fit(self._kept, self._aspect))
+
+    def _keep_in_sight(self) -> None:
+        """Fit anew when the robot has moved out of the picture."""
+        drawing = self._drawing()
+        if drawing is None:
+            return
+        places = self.camera.project(corners(drawing, self._state), self._aspect)[:, :2]
+        if len(places) and not bool((np.abs(places) < 1.0).all()):
+            self._fit()
+
+    @property
+    def _aspect(self) -> float:
+        return self.width() / max(self.height(), 1)
 
     @Slot()
     def _show_frame(self) -> None:
