@@ -1,0 +1,125 @@
+"""Plugins, jobs, runs and patches of a session, with a real job in a real process."""
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from twinstudio.model.errors import JobError, ParamsError, PluginError
+from twinstudio.model.patches import load_patched
+from twinstudio.model.scene import load_scene
+from twinstudio.plugin.catalog import Places
+from twinstudio.session.journal import Journal
+from twinstudio.session.workshop import Workshop
+
+PLUGIN = """
+# /// twinstudio-plugin
+# api = 1
+# version = "1.0"
+# [[plugins]]
+# id = "here.gain"
+# kind = "command"
+# title = "Better gain"
+# help = "Finds a position gain"
+# ///
+from typing import Annotated
+
+from twinstudio.plugin import api
+
+
+class Params(api.Params, frozen=True):
+    gain: Annotated[float, api.si("1", low=0.0, high=5.0, about="What it finds")] = 0.3
+
+
+class Gain(api.Command[Params]):
+    id = "here.gain"
+    params = Params
+
+    def run(self, context: api.JobContext, params: Params) -> api.Results:
+        context.progress(0.5, "half way")
+        change = api.Change(key="twin.position_gain", value=params.gain)
+        draw = float(context.rng.normal())
+        return [
+            api.Scalar(name="draw", value=draw, unit="1"),
+            api.Patch(name="gain", changes=(change,), reason="it was asked for"),
+        ]
+
+
+@api.implements
+def commands() -> list[type[api.Command[Params]]]:
+    return [Gain]
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    (folder / "gain.py").write_text(PLUGIN)
+    source = Path(load_scene("emps_axis").folder)
+    shutil.copytree(source, tmp_path / "scene")
+    scene = load_scene(tmp_path / "scene")
+    workshop = Workshop(scene, Journal(), Places(folders=(str(folder),), installed=False))
+    yield workshop
+    workshop.close()
+
+
+def finished(shop: Workshop, run: str, **values: object) -> str:
+    deadline = time.monotonic() + 30.0
+    while not next(job for job in shop.jobs() if job.id == run).over:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return next(job for job in shop.jobs() if job.id == run).state
+
+
+def test_that_a_plugin_runs_as_a_job_and_leaves_a_run(shop: Workshop) -> None:
+    assert [entry.state for entry in shop.plugins()] == ["unused"]
+    run = shop.start("here.gain", {"gain": "0.4 1"}, seed=7)
+    assert finished(shop, run) == "done"
+    assert [head.id for head in shop.runs()] == [run]
+    names = [result.name for result in shop.store.results(run)]
+    assert names == ["draw", "gain"]
+
+
+def test_that_the_same_seed_gives_the_same_figures(shop: Workshop) -> None:
+    runs = [shop.start("here.gain", {}, seed=7) for _ in range(2)]
+    for run in runs:
+        assert finished(shop, run) == "done"
+    first, second = (shop.store.results(run) for run in runs)
+    assert first == second
+
+
+def test_that_a_patch_is_promoted_and_taken_back(shop: Workshop) -> None:
+    run = shop.start("here.gain", {"gain": 0.4}, seed=1)
+    assert finished(shop, run) == "done"
+    nominal = shop._scene.twin.position_gain
+    shop.promote(run)
+    assert load_patched(shop._scene.folder).twin.position_gain == 0.4
+    (origin,) = shop.origins()
+    assert (origin.nominal, origin.value, origin.run) == (nominal, 0.4, run)
+    shop.take_back()
+    assert load_patched(shop._scene.folder).twin.position_gain == nominal
+
+
+def test_that_a_run_without_a_patch_promotes_nothing(shop: Workshop) -> None:
+    run = shop.start("here.gain", {}, seed=1)
+    assert finished(shop, run) == "done"
+    with pytest.raises(JobError, match="0 patches to choose from; its patches: gain"):
+        shop.promote(run, "friction")
+
+
+def test_that_wrong_parameters_are_refused_before_anything_is_queued(shop: Workshop) -> None:
+    with pytest.raises(ParamsError, match=r"key .gain.: expected float <= 5\.0"):
+        shop.start("here.gain", {"gain": 9.0}, seed=1)
+    with pytest.raises(PluginError, match=r"here\.gains"):
+        shop.start("here.gains", {}, seed=1)
+    assert shop.jobs() == ()
+
+
+def test_that_the_log_tells_how_a_job_ended(shop: Workshop) -> None:
+    run = shop.start("here.gain", {}, seed=1)
+    finished(shop, run)
+    shop.poll()
+    assert f"Better gain ({run}) is done" in [entry.text for entry in shop._journal.since(0)]
