@@ -1,20 +1,25 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from gui.fake_session import JOINTS, FakeSession, health, position
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, QUrl
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
     QComboBox,
     QDockWidget,
+    QFileDialog,
     QLabel,
     QLineEdit,
     QSlider,
 )
 from pytestqt.qtbot import QtBot
 
+from twinstudio.gui.docks.help import pages
 from twinstudio.gui.docks.viewer import link_errors
 from twinstudio.gui.window import Window
+from twinstudio.model.gaps import Lag
 from twinstudio.model.geometry import SceneGeometry
 from twinstudio.model.views import RecordingView, ReplayView
 
@@ -128,6 +133,32 @@ def test_that_the_gap_table_shows_figures_and_a_dash_for_none(make_window, qtbot
     assert rows[-2][0] == "all joints"
     assert rows[-1] == ["tool point", "1.23\u00a0mm", "2.00\u00a0mm", "–", "–", "–", "–"]
     assert window.gaps.model.headerData(1, Qt.Orientation.Horizontal) == "now\nmrad"
+
+
+def test_that_no_lag_is_a_plain_zero(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = Lag(seconds=6.1e-14, correlation=1.0, signal="position")
+    monkeypatch.setattr(window.gaps.model, "_lag", lambda _row, _which: none)
+    ticks(window)
+    assert float(table(window)[0][-1]) == 0.0
+    assert "e" not in table(window)[0][-1]
+
+
+def test_that_a_recording_is_first_looked_for_where_they_are_written(
+    window: Window, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("twinstudio.gui.window.places", lambda: {"recordings": tmp_path})
+    window.ask_recording()
+    dialog = window.findChild(QFileDialog)
+    assert dialog.directory().absolutePath() == str(tmp_path)
+    dialog.reject()
+
+
+def test_that_a_link_of_a_help_page_leads_to_the_other_page(window: Window) -> None:
+    window.show_help(pages()["Twinstudio"])
+    window.help.browser.setSource(QUrl("scenes.md"))
+    assert window.help.browser.toPlainText().startswith("Scenes")
+    window.show_help(None)
+    assert window.help.browser.toPlainText().startswith("The window")
 
 
 def test_that_sorting_by_gap_keeps_the_totals_last(window: Window) -> None:

@@ -33,6 +33,7 @@ from twinstudio.gui.selection import Selection
 from twinstudio.gui.statusbar import StatusBar
 from twinstudio.gui.toolbar import ToolBar
 from twinstudio.model.errors import TwinstudioError
+from twinstudio.session.places import places
 
 if TYPE_CHECKING:
     from twinstudio.session.session import Session
@@ -239,7 +240,7 @@ class Window(QMainWindow):
 
     def ask_recording(self) -> None:
         """Let the user pick a recording to replay as the cell."""
-        folder = str(self._settings.value("recordings", str(Path.home())))
+        folder = str(self._settings.value("recordings", str(places()["recordings"])))
         dialog = QFileDialog(
             self, "Replay a recording", folder, "Recordings (*.mcap);;All files (*)"
         )

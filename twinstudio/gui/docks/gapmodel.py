@@ -193,7 +193,7 @@ class GapModel(QAbstractTableModel):
         """The figure in SI (relative: in 1), or None where there is none."""
         if column.signal == "lag":
             lag = self._lag(row, "command_to_motion")
-            return None if lag is None else lag.seconds
+            return None if lag is None else round(lag.seconds, 6)  # no lag is 0, not 6e-14
         if column.over == "floor":
             joint = self._row(row, "window")
             return joint.floor.get("joint.position") if joint else None

@@ -20,12 +20,13 @@ def pages() -> dict[str, str]:
 
 
 class HelpDock(QWidget):
-    """One page at a time; links to the web open in the browser."""
+    """One page at a time; links lead to other pages, those to the web to the browser."""
 
     def __init__(self) -> None:
         super().__init__()
         self.browser = QTextBrowser()
         self.browser.setOpenExternalLinks(True)
+        self.browser.setSearchPaths([str(files("twinstudio").joinpath("docs"))])
         self.browser.setAccessibleName("Help")
         self.browser.document().setDocumentMargin(16)
         box = QVBoxLayout(self)
