@@ -13,13 +13,23 @@ def seek(seconds: float, wrap: bool = False) -> float:
     return -seconds if wrap else seconds
 
 
-COMMANDS = CommandSet({"replay.seek": seek})
+def start(path: str = "") -> str:
+    """Record."""
+    return path
+
+
+COMMANDS = CommandSet({"replay.seek": seek, "record.start": start})
 
 
 def test_that_help_and_arguments_come_from_the_function() -> None:
-    (info,) = COMMANDS.infos()
+    _, info = COMMANDS.infos()
     assert (info.name, info.help) == ("replay.seek", "Jump.")
     assert info.args == {"seconds": "from the start", "wrap": ""}
+
+
+def test_that_arguments_become_what_the_function_asks_for() -> None:
+    assert COMMANDS.run("replay.seek", {"seconds": "3", "wrap": "true"}) == -3.0
+    assert COMMANDS.run("record.start", {"path": 5}) == "5"
 
 
 def test_that_a_command_runs_by_name() -> None:
@@ -32,6 +42,10 @@ def test_that_a_command_runs_by_name() -> None:
         ("replay.sek", {}, "there is no command 'replay.sek'; there are replay.seek"),
         ("replay.seek", {}, "missing a required argument: 'seconds'; it takes seconds: float"),
         ("replay.seek", {"seconds": 1, "x": 2}, "unexpected keyword argument 'x'"),
+        ("replay.seek", {"seconds": "abc"}, "argument 'seconds': expected float"),
+        ("replay.seek", {"seconds": None}, "argument 'seconds': expected float, got null"),
+        ("record.start", {"path": "a\0b"}, "argument 'path' holds a zero byte"),
+        ("record.start", {"path": [1]}, "argument 'path': expected str"),
     ],
 )
 def test_that_a_wrong_call_is_explained(name: str, args: dict[str, object], complaint: str) -> None:

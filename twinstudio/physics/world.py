@@ -18,7 +18,6 @@ from typing import Any, Literal, Self
 
 import msgspec
 import numpy as np
-import pybullet
 from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError, SceneError
@@ -28,7 +27,11 @@ from twinstudio.model.rotations import matrix, pose, quaternion_of_rpy
 from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene
 from twinstudio.physics.bodies import Visual, chosen_joints, joints_of, tree_of, visuals_of
 from twinstudio.physics.models import engine_copy, model_kind
+from twinstudio.physics.quiet import without_words
 from twinstudio.physics.shapes import TRIANGLES, drawable
+
+with without_words():  # it greets with the time it was built
+    import pybullet
 
 CommandKind = Literal["position", "velocity", "effort"]
 Pose = tuple[float, ...]

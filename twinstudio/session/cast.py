@@ -74,23 +74,30 @@ class Cast:
     def start_cell(self, choice: CellChoice | None = None) -> None:
         """Start or connect what stands for the cell, the same as before without a `choice`.
 
-        A failure is told in the log, and the twin goes on.
+        A failure is told in the log; the twin, and the cell there was, go on.
+        Raises LinkError for an address that is none.
         """
-        choice = self.choice = choice or self.choice
+        choice = choice or self.choice
         endpoint = choice.endpoint or ("" if choice.log else self._scene.cell.endpoint)
         if choice.log is not None:
-            self._replace(
-                "cell", f"replay of {choice.log.name}", arguments=["replay", str(choice.log)]
+            title, arguments = (
+                f"replay of {choice.log.name}",
+                ["replay", str(choice.log.absolute())],
             )
+            done = self._replace("cell", title, arguments=arguments)
         elif endpoint:
-            self._replace("cell", "cell", control=endpoint)
+            done = self._replace("cell", "cell", control=endpoint)
         elif self._scene.cell.emulated:
-            self._replace("cell", "emulated cell", arguments=["cell", self._scene.folder])
+            arguments = ["cell", self._scene.folder]
+            done = self._replace("cell", "emulated cell", arguments=arguments)
         else:
             self._journal.write(
                 "warning", "cell", "the scene names no cell: connect to one, or replay a log"
             )
             return
+        # What failed while another cell goes on is not what a restart means.
+        if done or "cell" not in self._sources:
+            self.choice = choice
         self._follow()
 
     def start_twin(self) -> None:
@@ -125,25 +132,37 @@ class Cast:
         *,
         control: str = "",
         arguments: list[str] | None = None,
-    ) -> None:
+    ) -> bool:
+        """Put another source in the place of `role`'s, as soon as it is ready; whether it is."""
         with self._changing:
-            self._remove(role)
             if self._ending.is_set():
-                return
+                return False
             child = Child(title, arguments) if arguments is not None else None
-            self._notes[role] = ""
             if child is not None:
                 try:
                     control = str(child.ready(unless=self._ending)["control"])
                 except ProcessError as error:
                     child.stop()
-                    self._notes[role] = str(error)
-                    self._journal.write("alarm", role, str(error))
-                    return
-            self._add(role, title, control, child)
+                    self._told_failure(role, str(error))
+                    return False
+            source = self._source(role, title, control, child)
+            self._remove(role)
+            self._notes[role] = ""
+            self._sources = {**self._sources, role: source}
+            self._journal.write("info", role, f"{title} at {control}")
+            self._joined(source)
+            return True
 
-    def _add(self, role: SourceName, title: str, control: str, child: Child | None) -> None:
-        source = Source(
+    def _told_failure(self, role: SourceName, text: str) -> None:
+        before = self._sources.get(role)
+        if before is None or (before.child is not None and not before.child.running):
+            self._notes[role] = text
+            self._journal.write("alarm", role, text)
+        else:
+            self._journal.write("alarm", role, f"{text}; the {before.title} there was goes on")
+
+    def _source(self, role: SourceName, title: str, control: str, child: Child | None) -> Source:
+        return Source(
             role,
             control,
             joints=self._scene.robot.joints,
@@ -154,9 +173,6 @@ class Cast:
             on_trouble=lambda role, text: self._journal.write("warning", role, text),
             child=child,
         )
-        self._sources = {**self._sources, role: source}
-        self._journal.write("info", role, f"{title} at {control}")
-        self._joined(source)
 
     def _remove(self, role: SourceName) -> None:
         source = self._sources.get(role)

@@ -7,7 +7,10 @@ so that palette, console and log cannot disagree with the code.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import PurePath
+from typing import Any, cast, get_type_hints
+
+import msgspec
 
 from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.views import CommandInfo
@@ -38,11 +41,29 @@ class Command:
     def run(self, args: Mapping[str, object]) -> object:
         """Call it; raises CommandError for arguments that do not fit."""
         try:
-            inspect.signature(self.call).bind(**args)
+            bound = inspect.signature(self.call).bind(**args)
         except TypeError as error:
             wanted = ", ".join(str(p) for p in self._parameters().values()) or "no arguments"
             raise CommandError(f"{error}", where=self.name, hint=f"it takes {wanted}") from error
-        return self.call(**args)
+        return self.call(**self._fitting(bound.arguments))
+
+    def _fitting(self, args: Mapping[str, object]) -> dict[str, object]:
+        """`args` as the types the function asks for; raises CommandError for another kind."""
+        hints = get_type_hints(self.call)
+        return {name: self._converted(name, args[name], hints.get(name, Any)) for name in args}
+
+    def _converted(self, name: str, value: object, kind: Any) -> object:
+        if kind is str and isinstance(value, int | float | PurePath):
+            value = str(value)
+        try:
+            fitting = msgspec.convert(value, kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise CommandError(
+                f"argument '{name}': {str(error).lower().replace('`', '')}", where=self.name
+            ) from error
+        if isinstance(fitting, str) and "\0" in fitting:
+            raise CommandError(f"argument '{name}' holds a zero byte", where=self.name)
+        return cast("object", fitting)
 
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self.call).parameters

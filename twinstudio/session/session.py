@@ -195,6 +195,9 @@ class Session:
         except TwinstudioError as error:
             self.journal.write("alarm", kind, str(error))
             raise
+        except Exception as error:
+            self.journal.write("alarm", kind, f"a fault of Twinstudio: {error!r}")
+            raise
 
     def _on_event(self, role: SourceName, event: Event) -> None:
         self._hearsay.tell(role, event)
@@ -220,6 +223,10 @@ class Session:
                 if str(error) != told:
                     told = str(error)
                     self.journal.write("alarm", "session", told)
+            except Exception as error:  # noqa: BLE001 - the worker goes on, whatever a source sent
+                if repr(error) != told:
+                    told = repr(error)
+                    self.journal.write("alarm", "session", f"a fault of Twinstudio: {told}")
 
     def _pair(self) -> None:
         twin, cell = self._cast.sources.get("twin"), self._cast.sources.get("cell")
