@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 from twinstudio.plugin.scaffold import filled, names_of
@@ -107,3 +109,17 @@ def twinstudio(
         stdin=subprocess.DEVNULL,
         check=False,
     )
+
+
+def clean_environment(folder: Path) -> Path:
+    """A virtual environment in which only Twinstudio is known; returns its folder of programs."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    programs = folder / "bin"
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    site = folder / "lib" / version / "site-packages"
+    ours = sysconfig.get_path("purelib")
+    (site / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
+    program = programs / "twinstudio"
+    program.write_text(f"#!{programs / 'python'}\n{COMMAND}")
+    program.chmod(0o755)
+    return programs

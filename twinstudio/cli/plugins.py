@@ -159,7 +159,7 @@ def new(
 
     target = write_project(name, kind, folder)
     if as_json:
-        show.json({"path": str(target), "id": names_of(name, kind)["id"]})
+        show.json({"path": str(target.resolve()), "id": names_of(name, kind)["id"]})
         return
     print(f"Wrote {target}. Next:")
     print(f"  cd {target}")

@@ -154,10 +154,8 @@ def _failure(lines: Sequence[str], what: str) -> PluginError:
             hint="check the network, or install a wheel with --offline",
         )
     if "No matching distribution found" in text:
-        return PluginError(
-            f"'{what}' or something it needs is not to be found",
-            hint=_last_error(lines),
-        )
+        hint = f"write './{what}' for the folder" if Path(what).is_dir() else _last_error(lines)
+        return PluginError(f"'{what}' or something it needs is not to be found", hint=hint)
     return PluginError(f"pip could not handle '{what}'", hint=_last_error(lines))
 
 

@@ -1,5 +1,6 @@
 """``twinstudio plugins new``: the shortest project of each kind, with a test that runs."""
 
+import keyword
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -32,6 +33,8 @@ def write_project(name: str, kind: str, folder: Path) -> Path:
             f"'{name}' is no name for a project",
             hint="lower-case words joined by '-', like 'acme-worst-joint'",
         )
+    if keyword.iskeyword(name):
+        raise PluginError(f"'{name}' is a word of Python", hint="choose another name")
     if kind not in KINDS:
         raise PluginError(f"there is no kind '{kind}'", hint=f"kinds are {', '.join(KINDS)}")
     target = folder / name

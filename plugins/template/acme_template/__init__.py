@@ -1,0 +1,1 @@
+"""Template, a plugin for Twinstudio."""

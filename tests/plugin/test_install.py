@@ -1,0 +1,97 @@
+"""Plugins in and out of the environment, and what is said when that fails."""
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from plugin_helpers import distribute
+
+from twinstudio.model.errors import PluginError
+from twinstudio.plugin import install
+from twinstudio.plugin.scaffold import write_project
+
+
+def test_that_the_plan_names_what_will_change_and_changes_nothing(tmp_path: Path) -> None:
+    project = write_project("acme-planned", "metric", tmp_path)
+    changes = install.plan(str(project), offline=True)
+    assert [str(change) for change in changes] == ["install acme-planned 0.1.0"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "pip", "show", "acme-planned"], capture_output=True, check=False
+    )
+    assert shown.returncode != 0
+
+
+def test_that_a_replacement_names_both_versions() -> None:
+    change = install.PlannedChange(name="acme", version="2.0", before="1.0")
+    assert str(change) == "replace acme 1.0 by 2.0"
+
+
+@pytest.mark.parametrize(
+    ("what", "complaint"),
+    [
+        ("./not_there.whl", r"\./not_there\.whl: there is no such wheel or folder"),
+        ("--index-url=http://example.invalid", "no wheel, folder or package name"),
+        ("", "no wheel, folder or package name"),
+    ],
+)
+def test_that_what_is_no_package_is_refused_before_pip_runs(what: str, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint):
+        install.plan(what)
+
+
+def test_that_a_broken_wheel_is_refused_in_one_line(tmp_path: Path) -> None:
+    wheel = tmp_path / "acme_reach-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"no zip")
+    with pytest.raises(PluginError, match="pip could not handle") as caught:
+        install.plan(str(wheel), offline=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_that_an_index_that_does_not_answer_is_said_plainly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX", raising=False)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    with pytest.raises(PluginError, match="the package index cannot be reached; check the net"):
+        install.plan("acme-from-afar")
+
+
+def test_that_a_package_that_is_nowhere_is_said_plainly() -> None:
+    with pytest.raises(PluginError, match="'acme-from-afar' or something it needs is not to be"):
+        install.plan("acme-from-afar", offline=True)
+
+
+def test_that_a_folder_is_not_mistaken_for_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "acme-reach").mkdir()
+    with pytest.raises(PluginError, match=r"write '\./acme-reach' for the folder"):
+        install.plan("acme-reach", offline=True)
+
+
+def test_that_an_environment_of_the_operating_system_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "EXTERNALLY-MANAGED").write_text("")
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    for attempt in (
+        lambda: install.plan("acme"),
+        lambda: install.install("acme", print),
+        lambda: install.uninstall("acme", print),
+    ):
+        with pytest.raises(PluginError, match=r"managed by the operating system.*-m venv"):
+            attempt()
+
+
+def test_that_only_packages_with_plugins_are_uninstalled(site: Path) -> None:
+    distribute(site, "acme-reach")
+    assert install.removable("acme-reach") == "acme-reach 1.0"
+    with pytest.raises(PluginError, match="package 'numpy' has no plugins"):
+        install.uninstall("numpy", print)
+    with pytest.raises(PluginError, match="no package 'acme-nowhere' is installed"):
+        install.uninstall("acme-nowhere", print)
