@@ -20,6 +20,8 @@ HEADINGS = (
     "lag of cell\n[ms]",
     "lag of twin\n[ms]",
 )
+FLOOR = 4
+NONE = "-"
 
 
 def json(value: Any) -> None:
@@ -31,10 +33,12 @@ def gap_table(table: GapTable) -> None:
     """Print the gap of every joint and overall."""
     view = Table(title=f"Gap, twin minus cell, {table.samples} samples")
     view.add_column("joint", no_wrap=True)
-    for heading in HEADINGS:
-        view.add_column(heading, justify="right")
-    for joint in (*table.joints, table.overall):
-        view.add_row(joint.name, *_cells(joint), end_section=joint is table.joints[-1])
+    rows = [(joint, _cells(joint)) for joint in (*table.joints, table.overall)]
+    shown = [k for k in range(len(HEADINGS)) if k != FLOOR or any(c[k] != NONE for _, c in rows)]
+    for k in shown:
+        view.add_column(HEADINGS[k], justify="right")
+    for joint, cells in rows:
+        view.add_row(joint.name, *(cells[k] for k in shown), end_section=joint is table.joints[-1])
     console = _console()
     console.print(view)
     if table.tcp is not None:
@@ -85,8 +89,8 @@ def _rmse(figures: Figures | None) -> str:
 
 
 def _lag(lag: Lag | None) -> str:
-    return f"{lag.seconds * 1e3 + 0.0:.1f}" if lag else "-"
+    return f"{lag.seconds * 1e3 + 0.0:.1f}" if lag else NONE
 
 
 def _number(value: float | None, factor: float = 1.0) -> str:
-    return "-" if value is None else f"{value * factor:.3g}"
+    return NONE if value is None else f"{value * factor:.3g}"
