@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from twinstudio.jobs.files import replacing, sha256
 from twinstudio.jobs.record import FILE, LOG
 from twinstudio.jobs.stored import FOLDER, NAME
 from twinstudio.model.errors import JobError
-from twinstudio.model.provenance import digest
 
 MANIFEST = "manifest.json"
 LARGEST = 8 * 2**30
@@ -22,19 +22,15 @@ def pack(run: Path, file: Path) -> Path:
     """Write the run folder `run` into the zip `file`, with the hash of every part."""
     parts = [p for p in (run / FILE, run / LOG, *sorted((run / FOLDER).glob("*"))) if p.is_file()]
     names = {p.relative_to(run).as_posix(): p for p in parts}
-    manifest = {name: digest(path) for name, path in names.items()}
-    part = file.with_name(f".{file.name}.part")
+    manifest = {name: sha256(path) for name, path in names.items()}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as out:
+        with replacing(file) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as out:
             out.writestr(MANIFEST, msgspec.json.encode(manifest))
             for name, path in names.items():
                 out.write(path, name)
-        part.replace(file)
     except OSError as error:
         raise JobError(f"cannot be written: {error.strerror}", where=str(file)) from error
-    finally:
-        part.unlink(missing_ok=True)
     return file
 
 

@@ -135,8 +135,9 @@ class Child:
                 f"its process ended with exit status {code} and no result;"
                 " a plugin returns, it does not end the process"
             )
-        before, crash, after = said.partition("Fatal Python error")
-        place = _RAISED_AT.search(after) if crash else None
+        before, _, crash = said.partition("Fatal Python error")
+        # Threads are listed one after the other; this heads the one that fell.
+        place = _RAISED_AT.search(crash.partition("Current thread")[2])
         where = f" in {Path(place[1]).name}, line {place[2]}, {place[3]}" if place else ""
         last = before.strip().splitlines()[-1:]
         return one_line(f"{how}{where}{f'; last output: {last[0]}' if last else ''}")

@@ -1,23 +1,44 @@
 """Files that are there whole or not at all."""
 
+import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RESERVE = "reserve"
 _RESERVED_BYTES = 65_536
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the file `path` by `data`; a failure leaves what was there before."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as stream:
-            stream.write(data)
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replace the file `path` by `data`; a failure leaves what was there before.
+
+    durable: wait until it would outlive a power cut.
+    """
+    with replacing(path) as part, part.open("wb") as stream:
+        stream.write(data)
+        if durable:
             stream.flush()
             os.fsync(stream.fileno())
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write to; it takes that name unless something is raised."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        yield part
         part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    except BaseException:
+        with suppress(OSError):  # what was raised matters more
+            part.unlink()
+        raise
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's content, as ``sha256sum`` gives it."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def reserve(folder: Path) -> None:

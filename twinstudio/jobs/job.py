@@ -13,8 +13,8 @@ from twinstudio.jobs import files
 from twinstudio.jobs.capture import Capture
 from twinstudio.jobs.child import Child
 from twinstudio.jobs.messages import End, Entered, Message, Note, Prepared, Progress, Ready
-from twinstudio.jobs.mishap import no_room, one_line
-from twinstudio.jobs.record import ENDED, LOG, Run, State, now
+from twinstudio.jobs.mishap import disk, one_line
+from twinstudio.jobs.record import ENDED, LOG, Run, State, command, now
 from twinstudio.jobs.store import Store
 from twinstudio.jobs.worker import SCRATCH
 
@@ -101,7 +101,7 @@ class Tracked:
             files.reserve(self._folder)
             self._store.save(self.run)
         except OSError as error:
-            self._settle("failed", f"its run could not be kept: {no_room(error)}")
+            self._settle("failed", f"its run could not be kept: {disk(error)}")
 
     def start(self) -> Child | None:
         """Start its process; None, and it has failed, if that cannot be."""
@@ -121,11 +121,14 @@ class Tracked:
             self._progress = message
         elif isinstance(message, Entered):
             self._enter(message.state)
+            self._save_meanwhile()
         elif isinstance(message, Ready):
             self.ready_after = time.monotonic() - self._started_at
         elif isinstance(message, Prepared):
+            # The command that matters is the one that asked for the job.
+            where = structs.replace(message.provenance, command=command())
             self.run = structs.replace(
-                self.run, provenance=message.provenance, plugin_digest=message.plugin_digest
+                self.run, provenance=where, plugin_digest=message.plugin_digest
             )
         elif isinstance(message, Note):
             self.run = structs.replace(self.run, notes=(*self.run.notes, message.text))
@@ -214,7 +217,7 @@ class Tracked:
             files.release(self._folder)
             self._store.save(final)
         except OSError as error:
-            text = f"its record could not be written: {no_room(error)}"
+            text = f"its record could not be written: {disk(error)}"
             words = "; ".join(filter(None, (final.error, text)))
             return structs.replace(final, state="failed", error=words)
         return final
@@ -225,6 +228,14 @@ class Tracked:
         if state == "running":
             self._running_since = self._entered
         self.run = structs.replace(self.run, state=state, durations=spent, **changes)
+
+    def _save_meanwhile(self) -> None:
+        """Let others see the state; what counts is the last record."""
+        try:
+            self._store.save(self.run, durable=False)
+        except OSError as error:
+            note = f"its record could not be kept up to date: {error.strerror}"
+            self.run = structs.replace(self.run, notes=(*self.run.notes, note))
 
     def _spent(self) -> dict[str, float]:
         return {self.run.state: round(time.monotonic() - self._entered, 6)}

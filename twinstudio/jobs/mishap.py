@@ -27,16 +27,17 @@ def in_words(error: BaseException, plugin: str) -> str:
     elif isinstance(error, RecursionError):
         text = "called itself too deeply (RecursionError)"
     elif isinstance(error, OSError) and error.errno in _NO_ROOM:
-        text = no_room(error)
+        text = disk(error)
     else:
         text = f"raised {type(error).__name__}: {_text(error)}"
     return one_line(f"{plugin}: {text}{_place(error)}")
 
 
-def no_room(error: OSError) -> str:
-    """That a disk is full, and which file was to be written."""
-    where = f" for {error.filename}" if error.filename else ""
-    return f"there is no room left{where} ({error.strerror})"
+def disk(error: OSError) -> str:
+    """Why a file could not be written, and which."""
+    where = f": {error.filename}" if error.filename else ""
+    what = "there is no room left" if error.errno in _NO_ROOM else "it cannot be written"
+    return f"{what} ({error.strerror}){where}"
 
 
 def trace(error: BaseException) -> str:

@@ -2,7 +2,9 @@
 
 import os
 import socket
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +18,7 @@ State = Literal["queued", "preparing", "running", "analysing", "done", "failed",
 ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
 FILE = "run.json"
 LOG = "log.txt"
+FORMAT = 1
 VANISHED = "its process ended without a word"
 
 
@@ -65,7 +68,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     results: list[dict[str, Any]] = []
     results_file: str = ""
     files: dict[str, str] = {}
-    format: int = 1
+    format: int = FORMAT
 
     @property
     def stored(self) -> Stored:
@@ -114,3 +117,8 @@ def this_process() -> Owner:
 def now() -> datetime:
     """The time of day, in UTC."""
     return datetime.now(UTC)
+
+
+def command() -> str:
+    """The command line of this process."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])

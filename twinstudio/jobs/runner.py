@@ -52,7 +52,7 @@ class Runner:
         """at_once: how many run together, 0 for the number of cores. who: user name."""
         self.store = store
         self.at_once = at_once or len(os.sched_getaffinity(0))
-        self._who = who or getpass.getuser()
+        self._who = who or _user()
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._jobs: dict[str, Tracked] = {}
@@ -254,3 +254,11 @@ class Runner:
                 job.conclude()
             else:
                 job.escalate()
+
+
+def _user() -> str:
+    """Name of the user of this process, or its number where that has no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"

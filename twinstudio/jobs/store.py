@@ -15,7 +15,18 @@ from msgspec import structs
 from twinstudio.jobs import bundle, stored
 from twinstudio.jobs.compare import Comparison, compared
 from twinstudio.jobs.files import write_atomically
-from twinstudio.jobs.record import ENDED, FILE, LOG, VANISHED, Run, RunHead, SpecHead, State, now
+from twinstudio.jobs.record import (
+    ENDED,
+    FILE,
+    FORMAT,
+    LOG,
+    VANISHED,
+    Run,
+    RunHead,
+    SpecHead,
+    State,
+    now,
+)
 from twinstudio.model.errors import JobError
 from twinstudio.model.results import Result
 
@@ -97,9 +108,12 @@ class Store:
         path = self.path(run) / LOG
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
-    def save(self, run: Run) -> None:
-        """Write the record; raises OSError, and then the former record stays."""
-        write_atomically(self.path(run.id) / FILE, encode_run(run))
+    def save(self, run: Run, *, durable: bool = True) -> None:
+        """Write the record; raises OSError, and then the former record stays.
+
+        durable: whether it must outlive a power cut from now on.
+        """
+        write_atomically(self.path(run.id) / FILE, encode_run(run), durable=durable)
 
     def delete(self, run: str) -> None:
         """Remove a run; raises JobError while it is under way."""
@@ -159,6 +173,12 @@ def read_run(path: Path) -> Run:
         run = _run.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError) as error:
         raise JobError(f"its record cannot be read: {error}", where=str(path)) from error
+    if run.format > FORMAT:
+        raise JobError(
+            f"its record is of format {run.format}, this version reads up to {FORMAT}",
+            where=str(path),
+            hint="install a newer Twinstudio",
+        )
     params = stored.unworded(run.spec.params)
     return structs.replace(run, spec=structs.replace(run.spec, params=params))
 

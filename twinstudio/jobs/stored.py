@@ -15,8 +15,8 @@ from typing import Any, get_args
 import msgspec
 import numpy as np
 
+from twinstudio.jobs.files import sha256
 from twinstudio.model.errors import JobError, TwinstudioError
-from twinstudio.model.provenance import digest
 from twinstudio.model.results import Change, Image, Patch, Result, Scalar, Series, Table
 
 FOLDER = "results"
@@ -60,7 +60,7 @@ def write(folder: Path, results: Sequence[Result]) -> Stored:
     stored = Stored()
     (folder / FOLDER).mkdir(exist_ok=True)
     for k, result in enumerate(results):
-        record = _plain(result)
+        record = as_plain(result)
         if isinstance(result, Image):
             del record["data"]
             _beside(folder, f"{k}.{result.format}", result.data, record, stored)
@@ -71,7 +71,7 @@ def write(folder: Path, results: Sequence[Result]) -> Stored:
     text = msgspec.json.encode(stored.records)
     if len(text) > INLINE_BYTES:
         (folder / _REST).write_bytes(text)
-        stored.files[_REST] = digest(folder / _REST)
+        stored.files[_REST] = sha256(folder / _REST)
         stored.records, stored.file = [], _REST
     return stored
 
@@ -84,7 +84,7 @@ def read(folder: Path, stored: Stored) -> tuple[Result, ...]:
         path = folder / name
         if not path.is_file():
             raise JobError(f"{name} is gone", where=str(folder))
-        if digest(path) != known:
+        if sha256(path) != known:
             raise JobError(f"{name} is not what the run wrote", where=str(folder))
     try:
         records = stored.records
@@ -141,7 +141,8 @@ def _from_numpy(value: object) -> object:
     raise TypeError(f"{_kind(value)} is no plain value")
 
 
-def _plain(result: Result) -> dict[str, Any]:
+def as_plain(result: Result) -> dict[str, Any]:
+    """`result` as plain data that JSON can hold, apart from the bytes of a picture."""
     record: dict[str, Any] = worded(msgspec.to_builtins(result, builtin_types=(bytes,)))
     if isinstance(result, Scalar):
         # An interval that cannot be told is the default and needs no word.
@@ -181,7 +182,7 @@ def _beside(folder: Path, name: str, data: bytes, record: dict[str, Any], stored
     path = f"{FOLDER}/{name}"
     (folder / path).write_bytes(data)
     record["file"] = path
-    stored.files[path] = digest(folder / path)
+    stored.files[path] = sha256(folder / path)
 
 
 def _result(folder: Path, record: dict[str, Any], files: dict[str, str]) -> Result:

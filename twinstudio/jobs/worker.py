@@ -172,7 +172,7 @@ def _end(state: str, error: str, trace: str, execution: Execution, folder: Path)
     try:
         kept = stored.write(folder, execution.results)
     except OSError as failure:
-        text = f"its results could not be kept: {mishap.no_room(failure)}"
+        text = f"its results could not be kept: {mishap.disk(failure)}"
         return End(state="failed", error="; ".join(filter(None, (error, text))), trace=trace)
     return End(
         state=state,  # type: ignore[arg-type]
