@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TICK_MS = 16
 PROBE_MS = 5
+_BEHIND = 2.5 * TICK_MS / 1e3
 _KEPT = 20_000
 
 
@@ -122,24 +123,35 @@ class Bridge(QObject):
         """One whole frame."""
         self._late = False
         self._half()
-        self._half()
+        if self._late:
+            self._half()
 
     def _half(self) -> None:
-        """The next display tick: begin a frame, or hand out the rest of it."""
+        """The next display tick: begin a frame, or hand out the rest of it.
+
+        A window that is behind hands out the whole frame at once, or it would
+        fall back to half the rate.
+        """
         began = perf_counter()
         if not self._late:
+            behind = bool(self._ticks) and began - self._ticks[-1] > _BEHIND
             self._begin()
             self._ticks.append(began)
+            self._hand_out(late=False)
+            if behind:
+                self._hand_out(late=True)
+            self._late = not behind
+        else:
+            self._hand_out(late=True)
+            self._late = False
+        self._work.append(perf_counter() - began)
+
+    def _hand_out(self, *, late: bool) -> None:
         assert self.frame is not None
         for seat in self._seats:
-            if (
-                seat.late == self._late
-                and self.frame.number % seat.every == seat.phase
-                and seat.widget.isVisible()
-            ):
+            turn = self.frame.number % seat.every == seat.phase
+            if turn and seat.late == late and seat.widget.isVisible():
                 self._refresh(seat, self.frame)
-        self._late = not self._late
-        self._work.append(perf_counter() - began)
 
     def _begin(self) -> None:
         """Pull a new frame."""

@@ -1,6 +1,7 @@
 """What the renderer draws: one merged mesh, and per frame one table of transforms."""
 
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ class Part:
     node: index of the link in the tree, -1 for an object.
     triangles: float32[m, 3, 3], m, in the link frame.
     centre, radius: bounding sphere in the link frame [m].
+    corners: of the bounding box in the link frame, float64[8, 3], m; none of a
+    part without triangles.
     """
 
     body: str
@@ -44,13 +47,7 @@ class Part:
     triangles: NDArray[np.float32]
     centre: Floats
     radius: float
-
-    def corners(self) -> Floats:
-        """Corners of the bounding box in the link frame, float64[8, 3], m."""
-        points = self.triangles.reshape(-1, 3)
-        low, high = points.min(axis=0), points.max(axis=0)
-        return np.array([[x, y, z] for x in _two(low, high, 0) for y in _two(low, high, 1)
-                         for z in _two(low, high, 2)], dtype=np.float64)  # fmt: skip
+    corners: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -299,11 +296,12 @@ def _part(
         known = ", ".join(geometry.objects) or "none"
         raise LayoutError(f"no pose for the mesh of object '{body}'", hint=f"there are {known}")
     points = triangles.reshape(-1, 3).astype(np.float64)
-    centre, radius = np.zeros(3), 0.0
+    centre, radius, box = np.zeros(3), 0.0, np.empty((0, 3))
     if len(points):
+        box = np.array(list(product(*zip(points.min(axis=0), points.max(axis=0), strict=True))))
         centre = (points.min(axis=0) + points.max(axis=0)) / 2.0
         radius = float(np.linalg.norm(points - centre, axis=1).max())
-    return Part(body, link, node, color, triangles, centre, radius)
+    return Part(body, link, node, color, triangles, centre, radius, box)
 
 
 def _add_axes(builder: _Builder, kinematics: Kinematics, parts: list[Part]) -> None:
@@ -319,9 +317,5 @@ def _add_axes(builder: _Builder, kinematics: Kinematics, parts: list[Part]) -> N
 
 
 def _placed(part: Part, pose: Floats) -> Floats:
-    placed: Floats = part.corners() @ pose[:3, :3].T + pose[:3, 3]
+    placed: Floats = part.corners @ pose[:3, :3].T + pose[:3, 3]
     return placed
-
-
-def _two(low: NDArray[np.float32], high: NDArray[np.float32], k: int) -> tuple[float, float]:
-    return float(low[k]), float(high[k])

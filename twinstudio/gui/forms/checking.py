@@ -1,0 +1,90 @@
+"""What core says of the values in a form, field by field. Nothing is judged here."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from twinstudio.jobs.spec import LARGEST_SEED
+from twinstudio.model import params
+from twinstudio.model.errors import TwinstudioError
+from twinstudio.model.params import Params, about
+
+_KEY = re.compile(r"^key '([A-Za-z_]\w*)([^']*)'(?:: | )(.*)$", re.DOTALL)
+_UNKNOWN = re.compile(r"^unknown key '([A-Za-z_]\w*)")
+Seed = Annotated[
+    int, about("Of all random numbers; the same one gives the same run", low=0, high=LARGEST_SEED)
+]
+
+
+class CommandRun(Params, frozen=True):
+    """What a job needs beside the parameters of a command."""
+
+    seed: Seed
+    log: Annotated[str, about("Recording (MCAP) for a command that reads one")] = ""
+
+
+class MetricRun(Params, frozen=True):
+    """What a job needs beside the parameters of a metric."""
+
+    seed: Seed
+    log: Annotated[str, about("Recording (MCAP) that holds both twin and cell")]
+
+
+class CalibratorRun(Params, frozen=True):
+    """What a job needs beside the parameters of a calibrator."""
+
+    seed: Seed
+    log: Annotated[str, about("Recording (MCAP) of the cell to calibrate from")]
+    held_out: Annotated[
+        str,
+        about("Recording to validate on; without one the last quarter of the log is kept for it"),
+    ] = ""
+
+
+class RandomizerRun(Params, frozen=True):
+    """What a job needs beside the parameters of a randomizer."""
+
+    seed: Seed
+    draws: Annotated[int, about("How many draws are made", low=1)] = 1
+
+
+RUNS: dict[str, type[Params]] = {
+    "command": CommandRun,
+    "metric": MetricRun,
+    "calibrator": CalibratorRun,
+    "randomizer": RandomizerRun,
+}
+"""By kind of plugin, what a job needs beside the plugin's own parameters."""
+INPUTS = ("log", "held_out")
+
+
+def problems(kind: type[Params], values: Mapping[str, Any]) -> dict[str, str]:
+    """Parameter -> what `params.make` says against its value; "" for what concerns several.
+
+    Core names one fault at a time, so each value is also shown to it alone.
+    """
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        alone = _complaint(kind, {name: value})
+        if alone is not None and alone[0] == name:
+            found[name] = alone[1]
+    whole = _complaint(kind, values)
+    if whole is not None and (whole[0] or not found):
+        found.setdefault(*whole)
+    return found
+
+
+def _complaint(kind: type[Params], values: Mapping[str, Any]) -> tuple[str, str] | None:
+    try:
+        params.make(kind, values)
+    except TwinstudioError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        match = _KEY.match(error.what)
+        if match is None:
+            unknown = _UNKNOWN.match(error.what)
+            return unknown.group(1) if unknown else "", error.what + hint
+        name, place, text = match.groups()
+        return name, f"{place.strip('.')} {text}{hint}".strip()
+    except Exception as error:  # noqa: BLE001 - a plugin's own check may raise anything
+        return "", f"{type(error).__name__}: {error}"
+    return None
