@@ -156,14 +156,19 @@ class endpoint:  # noqa: N801 - reads as a context manager
         self._process.stdout.close()
 
 
-def test_that_an_interrupted_recording_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_that_an_interrupted_recording_is_kept(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "interrupted.mcap"
     with endpoint("cell", "emps_axis") as control:
         process = subprocess.Popen([*PROGRAM, "record", str(out), "--cell", control])
-        deadline = time.monotonic() + 20
-        while not (out.exists() and out.stat().st_size > 20_000):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        try:
+            deadline = time.monotonic() + 20
+            while not (out.exists() and out.stat().st_size > 20_000):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            process.send_signal(number)
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
+            process.wait()
     assert len(read_recording(out).sources["cell"].block) > 100

@@ -1,8 +1,10 @@
 """Recording a session: the sources of the moment, their clocks and events, one file."""
 
+import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -194,11 +196,28 @@ def _record(recorder: Recorder, links: Mapping[str, Link], seconds: float) -> No
         recorder.source(role, link.description)
         link.add_sink(recorder.sink(role))
     end = time.monotonic() + seconds if seconds > 0 else float("inf")
-    try:
-        while time.monotonic() < end and recorder.status().active:
+    with _asked_to_end() as asked:
+        while not asked.is_set() and time.monotonic() < end and recorder.status().active:
             for role, link in links.items():
                 if link.clock is not None:
                     recorder.clock(role, link.clock)
-            time.sleep(max(0.0, min(CLOCK_EVERY, end - time.monotonic())))
-    except KeyboardInterrupt:
-        return  # the usual way to end a recording
+            asked.wait(max(0.0, min(CLOCK_EVERY, end - time.monotonic())))
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[threading.Event]:
+    """SIGINT (Ctrl+C) and SIGTERM set the event: the usual ways to end a recording.
+
+    Elsewhere than on the main thread, which alone may listen to signals, nothing does.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: asked.set()) for number in numbers}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
