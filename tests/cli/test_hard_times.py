@@ -1,8 +1,10 @@
 """What a user meets when things are not as they should be: one line, and nothing left over."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,14 @@ def test_that_output_nobody_reads_any_more_is_no_fault() -> None:
     )
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize("wait", [0.15, 0.3, 0.6, 0.9, 1.2])
+def test_that_an_interrupt_ends_a_process_however_early_it_comes(wait: float) -> None:
+    process = subprocess.Popen(
+        [*PROGRAM, "cell", "emps_axis"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(wait)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert said == ""

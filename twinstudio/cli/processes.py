@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from twinstudio.cli.window import SceneArgument
+from twinstudio.flow.lifetime import hold_signals
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Control port; 0 picks a free one.")]
 Attached = Annotated[bool, typer.Option("--attached", hidden=True)]
@@ -33,6 +34,7 @@ def twin(
 
     Example: twinstudio twin panda_cell --follow tcp://127.0.0.1:5600
     """
+    hold_signals()
     from twinstudio.physics.twin import serve
 
     serve(
@@ -56,6 +58,7 @@ def cell(
 
     Example: twinstudio cell panda_cell --control-port 5600
     """
+    hold_signals()
     from twinstudio.physics.emulated import serve
 
     serve(scene, control_port=control_port, attached=attached, seed=seed)
@@ -77,6 +80,7 @@ def replay(
 
     Example: twinstudio replay panda.mcap --rate 0.5 --loop
     """
+    hold_signals()
     from twinstudio.flow.replaying import serve
 
     serve(

@@ -7,6 +7,18 @@ import sys
 import threading
 from types import FrameType
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def hold_signals() -> None:
+    """Let signals that end a process wait for its `Lifetime`.
+
+    While libraries are imported an interrupt may be swallowed by one of them, and
+    the process would run on.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
 
 class Lifetime:
     """Ends at SIGTERM, SIGINT, `end`, or, if attached, when standard input closes.
@@ -16,8 +28,10 @@ class Lifetime:
 
     def __init__(self, *, attached: bool) -> None:
         self._over = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in SIGNALS:
             signal.signal(number, self._signalled)
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         if attached:
             threading.Thread(target=self._watch, name="stdin", daemon=True).start()
 
