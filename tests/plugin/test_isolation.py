@@ -1,5 +1,6 @@
 """Every way in which a stranger's module can be wrong: one reason each, nothing else affected."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,43 @@ def test_that_a_module_from_elsewhere_is_not_run_in_its_place(
     catalog = Catalog([Installed([str(site)])], Choices())
     with pytest.raises(PluginError, match=r"comes from .*shadow.*; two packages have the same nam"):
         catalog.load("acme.reach")
+
+
+DEADLY = {
+    "segmentation fault": (
+        "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
+        "was killed by SIGSEGV",
+    ),
+    "exit without asking": ("import os\nos._exit(7)", "ended the process with status 7"),
+    "exit as if all were well": ("import os\nos._exit(0)", "ended the process with status 0"),
+    "never ends": ("import time\nwhile True: time.sleep(0.1)", "did not end within 3 s"),
+    "ordinary fault": ("1 / 0", "ZeroDivisionError: division by zero"),
+}
+
+
+@pytest.mark.parametrize("fault", DEADLY)
+def test_that_a_deadly_import_is_known_before_it_is_made(site: Path, fault: str) -> None:
+    code, complaint = DEADLY[fault]
+    distribute(site, "acme-reach", code=f"print('last words', flush=True)\n{code}")
+    catalog = Catalog([Installed([str(site)])], Choices())
+    entry = catalog.probe("acme.reach", timeout=3.0)
+    assert entry.state == "failed"
+    assert complaint in entry.reason
+    assert entry.trace
+    with pytest.raises(PluginError, match=complaint):
+        catalog.load("acme.reach")
+
+
+def test_that_a_probe_leaves_no_process_behind(site: Path) -> None:
+    code = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'input()'])\n"
+    distribute(site, "acme-reach", code=code + GOOD)
+    catalog = Catalog([Installed([str(site)])], Choices())
+    assert catalog.probe("acme.reach").state == "unused"
+
+
+def test_that_a_sound_plugin_passes_the_probe_and_is_not_imported_here(site: Path) -> None:
+    distribute(site, "acme-reach", code="print('x' * 10**6)\n" + GOOD)
+    catalog = Catalog([Installed([str(site)])], Choices())
+    assert catalog.probe("acme.reach").state == "unused"
+    assert "acme_reach" not in sys.modules
+    assert catalog.load("acme.reach")

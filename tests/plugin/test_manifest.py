@@ -72,6 +72,7 @@ def test_that_of_two_distributions_of_one_name_the_first_on_the_path_counts(site
         (changed('help = "A help"', 'help = ""'), r"key 'plugins\[0\]\.help': expected str of"),
         (changed('"acme_reach.plugin"', '"os"'), r"\.module': expected a module of package 'acme_"),
         (manifest("acme_reach", "a.b", "a.b"), r"key 'plugins\[1\]\.id': 'a\.b' is taken above"),
+        (changed("api = 1", "api = 1\nversion = '2'"), r"key 'version' is for single files"),
         ("api = ", r"is no valid TOML"),
         ("api = 1\nplugins = 3", r"key 'plugins': expected array, got int"),
     ],

@@ -66,6 +66,14 @@ def test_that_a_failure_is_listed_with_its_reason_and_a_trace(tmp_path: Path) ->
     assert done.stdout.startswith("acme.reach: FAILED\n")
 
 
+def test_that_a_plugin_that_ends_its_process_is_a_line_too(tmp_path: Path) -> None:
+    code = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n"
+    file = single_file(tmp_path / "tools", "reach", "acme.reach", code=code)
+    done = twinstudio("plugins", "validate", str(file), home=tmp_path)
+    assert done.returncode == 1
+    assert "was killed by SIGSEGV" in done.stdout
+
+
 def test_that_info_shows_the_parameters(tmp_path: Path) -> None:
     single_file(tmp_path / "tools", "reach", "acme.reach")
     done = twinstudio("plugins", "info", "acme.reach", "--plugins-dir", "tools", home=tmp_path)

@@ -51,7 +51,7 @@ def places_of(folder: Path | None = None, *, safe: bool = False) -> "Places":
     if folder is not None and not folder.is_dir():
         raise PluginError("there is no such folder", where=str(folder), hint="see --plugins-dir")
     known = places()
-    own = known.get("plugins", known["recordings"].parent / "plugins")
+    own = known["plugins"]
     folders = (own,) if folder is None else (own, folder.resolve())
     return Places(folders=tuple(map(str, folders)), settings=str(known["settings"]), safe=safe)
 
@@ -93,7 +93,7 @@ def info(
     from twinstudio.model.params import fields
 
     catalog = _catalog(plugins_dir, safe)
-    entry = catalog.entry(plugin)
+    catalog.probe(plugin)
     parameters = []
     with _clean_output(), contextlib.suppress(PluginError):  # the entry holds reason and trace
         parameters = fields(catalog.load(plugin).params)

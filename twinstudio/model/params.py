@@ -142,8 +142,8 @@ def _with_range(what: str, kind: type[Params]) -> str:
 
 
 def _range(field: Field) -> str:
+    unit = (field.unit or "1").partition("|")[0]  # alternatives like "rad|m" are both SI
     low, high = (
-        "" if bound is None else f"{from_si(bound, field.unit or '1'):g}"
-        for bound in (field.low, field.high)
+        "" if bound is None else f"{from_si(bound, unit):g}" for bound in (field.low, field.high)
     )
     return f"{low or 'any'} to {high or 'any'} {field.unit}".strip()

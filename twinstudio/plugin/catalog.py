@@ -21,6 +21,7 @@ from twinstudio.plugin.choices import Choices
 from twinstudio.plugin.folders import Folder
 from twinstudio.plugin.kinds import Plugin
 from twinstudio.plugin.manifest import Installed, Offer, Source
+from twinstudio.plugin.probing import LONGEST, probe
 
 FIRST_PARTY = frozenset({"twinstudio-metrics"})
 """Distributions that come with Twinstudio; all that safe mode leaves."""
@@ -120,6 +121,24 @@ class Catalog:
             if outcome.cls is None:
                 raise PluginError(outcome.reason, where=where, hint=outcome.hint)
             return outcome.cls
+
+    def probe(self, plugin: str, *, timeout: float = LONGEST) -> Entry:
+        """Import `plugin` in a child process first, unless it was loaded or has failed already.
+
+        Afterwards `load` refuses what would have taken this process with it. Takes
+        about a second, `timeout` at most: keep it off the window's thread.
+        """
+        with self._lock:
+            offer = self._offer(plugin)
+            done = offer.problem or self._blocked(offer) or offer in self._outcomes
+        fault = None if done else probe(offer, timeout=timeout)
+        with self._lock:
+            if fault is not None:
+                self._outcomes.setdefault(
+                    offer,
+                    _Outcome(reason=_one_line(fault.what), trace=fault.trace, hint=fault.hint),
+                )
+            return self.entry(plugin)
 
     def retry(self, plugin: str) -> Entry:
         """Read and import `plugin` anew, with all that came from the same place."""

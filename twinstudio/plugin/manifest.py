@@ -154,6 +154,9 @@ def read(text: str, where: str, *, package: str = "") -> Manifest:
             hint="install a version of the plugin that fits",
         )
     manifest = _typed(raw, where)
+    if package and manifest.version:
+        hint = "the version is that of the distribution, in pyproject.toml"
+        raise PluginError("key 'version' is for single files", where=where, hint=hint)
     for k, declared in enumerate(manifest.plugins):
         _check(declared, f"plugins[{k}]", where, package)
     _once(manifest, where)

@@ -27,7 +27,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def validate_plugin(catalog: Catalog, plugin: str) -> Verdict:
     """Everything wrong with `plugin`; raises PluginError only if there is no such id."""
-    catalog.entry(plugin)
+    catalog.probe(plugin)
     try:
         cls = catalog.load(plugin)
     except PluginError as error:

@@ -9,8 +9,9 @@ from twinstudio_metrics.reversal import ReversalError
 from twinstudio_metrics.worst import Params as WorstParams
 from twinstudio_metrics.worst import WorstJoint
 
-from twinstudio.model.errors import LayoutError
+from twinstudio.model.errors import LayoutError, ParamsError
 from twinstudio.model.pair import Pair
+from twinstudio.model.params import make
 from twinstudio.plugin.testing import check_plugin, make_pair
 
 
@@ -65,6 +66,11 @@ def test_that_the_reversal_error_is_twice_what_hangs_on_the_direction() -> None:
     gap = 0.01 + 0.002 * np.sign(speed)
     (error,) = ReversalError().measure(changed(pair, 0, gap), ReversalParams())
     assert error.value == pytest.approx(0.004)
+
+
+def test_that_a_speed_out_of_bounds_is_refused_with_its_range() -> None:
+    with pytest.raises(ParamsError, match=r"'moving'.*allowed 0 to any rad/s\|m/s"):
+        make(ReversalParams, {"moving": -1.0})
 
 
 def test_that_a_constant_gap_is_no_reversal_error() -> None:
