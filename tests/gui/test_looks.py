@@ -23,7 +23,7 @@ def ticks(window: Window, count: int = 12) -> None:
 
 
 def elided(window: Window) -> list[str]:
-    """Texts of the gap table that are wider than their column."""
+    """Figures of the gap table, and names of totals, that are wider than their column."""
     table, model = window.gaps.table, window.gaps.sorted
     advance = table.fontMetrics().horizontalAdvance
     return [
@@ -31,6 +31,7 @@ def elided(window: Window) -> list[str]:
         for column in range(model.columnCount())
         if not table.isColumnHidden(column)
         for row in range(model.rowCount())
+        if (column or row >= model.rowCount() - 2)
         if advance(text := model.index(row, column).data()) + 6 > table.columnWidth(column)
     ]
 
@@ -41,6 +42,7 @@ def elided(window: Window) -> list[str]:
         JOINTS,
         ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint"),
         ("axis",),
+        tuple(f"arm_{'long' * k}_name_{k}" for k in range(5)),
     ],
 )
 def test_that_the_gap_table_is_whole_on_a_small_screen(
@@ -52,6 +54,10 @@ def test_that_the_gap_table_is_whole_on_a_small_screen(
     window._size_watch()
     ticks(window)
     assert elided(window) == []
+    names = [window.gaps.sorted.index(row, 0).data() for row in range(len(joints))]
+    if max(map(len, names)) <= len("shoulder_lift"):
+        advance = window.gaps.table.fontMetrics().horizontalAdvance
+        assert max(map(advance, names)) + 6 <= window.gaps.table.columnWidth(0)
 
 
 def test_that_the_floor_is_shown_only_where_it_is_known(

@@ -23,6 +23,7 @@ from twinstudio.model.gaps import GapTable
 
 _FLOOR = 1 + next(k for k, column in enumerate(COLUMNS) if column.over == "floor")
 _STALE_SECONDS = 2.0
+_WIDEST_MINIMUM = 520
 _PADDING = 2 * GRID - 4
 # Room for a figure and its unit, before there are any: the table need not jump later.
 _TYPICAL = (TOOL, "0.000 mm", "0.000 mm", "0.000", "mrad/s", "0.0000", "00.0")
@@ -145,14 +146,14 @@ class GapDock(QWidget):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Figures get what they need, the names the rest; all shrink when that is too little."""
-        room = self.width() - self.table.verticalScrollBar().sizeHint().width()
+        """Figures get what they need, so the dock may not be too narrow; names get the rest."""
+        beside = self.table.verticalScrollBar().sizeHint().width()
         widths = self._widths()
-        spare = room - sum(widths)
-        widths[0] = max(
-            widths[0] + spare, self.table.fontMetrics().horizontalAdvance(TOOL) + _PADDING
-        )
-        wanted = max(sum(widths), 1)
+        least = self.table.fontMetrics().horizontalAdvance(TOOL) + _PADDING
+        self.setMinimumWidth(min(sum(widths[1:]) + least + beside, _WIDEST_MINIMUM))
+        room = self.width() - beside
+        widths[0] = max(room - sum(widths[1:]), least)
+        wanted = sum(widths)
         head = self.table.horizontalHeader()
         for column, width in enumerate(widths):
             size = min(width, width * room // wanted)
