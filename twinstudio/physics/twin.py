@@ -193,7 +193,8 @@ class TwinServer:
     def _tell_stalls(self, pacer: Pacer, known: int) -> int:
         if pacer.stalls != known:
             left = pacer.left_out / 1e9
-            text = f"the twin fell behind {pacer.stalls} times and left out {left:.3f} s in all"
+            often = "once" if pacer.stalls == 1 else f"{pacer.stalls} times"
+            text = f"the twin fell behind {often} and left out {left:.3f} s in all"
             self.tell("warning", "stalled", text)
         return pacer.stalls
 
