@@ -9,14 +9,7 @@ from pathlib import Path
 
 from twinstudio.plugin.scaffold import filled, names_of
 
-COMMAND = """
-from twinstudio.cli import main as command
-from twinstudio.cli import plugins
-if "plugins" not in {group.name for group in command.app.registered_groups}:
-    plugins.register(command.app)
-command._with_command = lambda arguments: arguments
-command.main()
-"""
+COMMAND = "from twinstudio.cli.main import main\nmain()\n"
 HEADER = """\
 # /// twinstudio-plugin
 # api = 1

@@ -24,7 +24,7 @@ def test_that_a_new_plugin_is_built_installed_listed_validated_and_removed(
     def run(*arguments: str) -> Any:
         return loaded(twinstudio("plugins", *arguments, "--json", home=tmp_path, python=python))
 
-    project = run("new", "acme-settling", "--kind", "metric")
+    project = run("new", "acme-settling", "--kind", "randomizer")
     assert project["id"] == "acme.settling"
     wheel = ["-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", project["path"]]
     subprocess.run([python, *wheel], cwd=tmp_path, env=home_of(tmp_path), check=True, timeout=90)
@@ -39,10 +39,43 @@ def test_that_a_new_plugin_is_built_installed_listed_validated_and_removed(
     safe = {entry["id"]: entry["state"] for entry in run("list", "--safe")}
     assert safe["acme.settling"] == "disabled"
     assert run("validate", "acme.settling")[0]["passed"]
+    job = ("acme.settling", "spread=0.1", "--seed", "1", "--scene", "panda_cell")
+    ran = run("run", *job)
+    assert (ran["state"], ran["spec"]["version"]) == ("done", "0.1.0")
+    assert run("run", *job)["results"] == ran["results"] == _drawn_by_script(python, tmp_path)
     assert run("disable", "acme.settling")["state"] == "disabled"
     assert run("enable", "acme.settling")["state"] == "unused"
     assert run("uninstall", "acme-settling", "--yes") == {"uninstalled": "acme-settling"}
     assert "acme.settling" not in {entry["id"] for entry in run("list")}
+
+
+SCRIPT = """
+import json, pathlib, sys
+import msgspec
+from twinstudio.jobs.runner import Runner
+from twinstudio.jobs.spec import specify
+from twinstudio.jobs.store import Store
+from twinstudio.plugin.catalog import Places, open_catalog
+cls = open_catalog(Places()).load("acme.settling")
+with Runner(Store(pathlib.Path("runs"))) as runner:
+    job = runner.submit(specify(cls, {"spread": 0.1}, seed=1, scene="panda_cell"))
+    view = job.wait(60.0)
+    assert view.state == "done", view
+    print(json.dumps(msgspec.to_builtins(runner.store.results(view.id))))
+"""
+
+
+def _drawn_by_script(python: str, folder: Path) -> Any:
+    done = subprocess.run(
+        [python, "-c", SCRIPT],
+        cwd=folder,
+        env=home_of(folder),
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    return loaded(done)
 
 
 def test_that_plugins_of_the_folder_of_user_data_are_listed(tmp_path: Path) -> None:
@@ -90,6 +123,7 @@ def test_that_info_shows_the_parameters(tmp_path: Path) -> None:
         (("new", "Acme", "--kind", "metric"), "'Acme' is no name for a project"),
         (("enable", "acme.nowhere"), "there is no plugin 'acme.nowhere'"),
         (("uninstall", "acme-nowhere"), "no package 'acme-nowhere' is installed"),
+        (("run", "acme.nowhere", "--seed", "1"), "there is no plugin 'acme.nowhere'"),
         (("install", "nowhere.whl"), "there is no such wheel or folder"),
     ],
 )
@@ -115,3 +149,22 @@ def test_that_nothing_is_installed_unless_somebody_agrees(tmp_path: Path) -> Non
     assert "nobody is there to agree; add --yes" in done.stderr
     entries = loaded(twinstudio("plugins", "list", "--json", home=tmp_path))
     assert "acme.reach" not in {entry["id"] for entry in entries}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("signal=", "nonsense"), "'nonsense' is no assignment; write name=value"),
+        (("singal=x",), "unknown key 'singal'; known keys here: signal"),
+        (("--input", "log"), "'log' is no input; write --input name=path"),
+        (("--input", "log=nowhere.mcap"), "input 'log' is missing"),
+    ],
+)
+def test_that_a_job_that_cannot_be_made_is_a_line(
+    tmp_path: Path, arguments: tuple[str, ...], complaint: str
+) -> None:
+    single_file(tmp_path / "tools", "reach", "acme.reach")
+    options = ["--plugins-dir", "tools", "--seed", "1"]
+    done = twinstudio("plugins", "run", "acme.reach", *arguments, *options, home=tmp_path)
+    assert done.returncode == 1
+    assert complaint in done.stderr

@@ -24,7 +24,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     plugins = typer.Typer(
-        help="Plugins: list, check, write, switch, install.",
+        help="Plugins: list, check, write, run, switch, install.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
@@ -32,6 +32,7 @@ def register(app: typer.Typer) -> None:
     plugins.command("info")(info)
     plugins.command("validate")(validate)
     plugins.command("new")(new)
+    plugins.command("run")(run)
     plugins.command("enable")(enable)
     plugins.command("disable")(disable)
     plugins.command("install")(install)
@@ -167,6 +168,49 @@ def new(
     print("  twinstudio plugins install .")
 
 
+def run(
+    plugin: Annotated[str, typer.Argument(metavar="ID")],
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")],
+    values: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Parameters; see info ID.")
+    ] = None,
+    scene: Annotated[str, typer.Option(help="Name or folder of a scene.")] = "",
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=PATH", help="A file it reads; repeatable."),
+    ] = None,
+    draws: Annotated[int, typer.Option(help="How often a randomizer draws.")] = 1,
+    plugins_dir: Folder = None,
+    safe: Safe = False,
+    as_json: Json = False,
+) -> None:
+    """Run a plugin as a job and keep the run.
+
+    Example: twinstudio plugins run twinstudio.error_band --seed 1 --input log=shift.mcap
+    """
+    from twinstudio.cli.runs import run_job_cli
+    from twinstudio.jobs.spec import specify
+    from twinstudio.model import params
+
+    catalog = _catalog(plugins_dir, safe)
+    entry = catalog.probe(plugin)
+    with _clean_output():
+        cls = catalog.load(plugin)
+    given = params.from_text(cls.params, values or [], where=plugin)
+    spec = specify(
+        cls,
+        params.plain(given),
+        seed=seed,
+        plugin=plugin,
+        scene=scene,
+        inputs=_named(inputs or []),
+        title=entry.title,
+        version=entry.version,
+        draws=draws,
+    )
+    run_job_cli(spec, as_json=as_json)
+
+
 def enable(
     plugin: Annotated[str, typer.Argument(metavar="ID")],
     plugins_dir: Folder = None,
@@ -228,6 +272,16 @@ def uninstall(
     installer.uninstall(name, lambda line: _told(line, as_json))
     if as_json:
         show.json({"uninstalled": name})
+
+
+def _named(words: list[str]) -> dict[str, str]:
+    from twinstudio.model.errors import ParamsError
+
+    pairs = [word.partition("=") for word in words]
+    for name, equals, path in pairs:
+        if not (name and equals and path):
+            raise ParamsError(f"'{name}{equals}{path}' is no input", hint="write --input name=path")
+    return {name: path for name, _, path in pairs}
 
 
 def _catalog(folder: Path | None, safe: bool = False) -> "Catalog":

@@ -34,8 +34,12 @@ class JobContext(Protocol):
     def log(self, text: str) -> None:
         """Write a line into the run's log."""
 
-    def map(self, work: Callable[[A], B], items: Iterable[A]) -> list[B]:
-        """Results of `work` over many small tasks, in order, with progress."""
+    def map(self, work: Callable[[A], B], items: Iterable[A], *, workers: int = 1) -> list[B]:
+        """Results of `work` over many small tasks, in order, with progress.
+
+        workers: processes that share the tasks; with more than one, `work` must be a
+        function of a module, and a task that needs randomness brings a seed drawn from `rng`.
+        """
 
 
 class Cancelled(BaseException):

@@ -107,8 +107,10 @@ class FakeContext:
         """Remember a line."""
         self.lines.append(text)
 
-    def map(self, work: Callable[[A], B], items: Iterable[A]) -> list[B]:
-        """Results one after the other, in this process."""
+    def map(self, work: Callable[[A], B], items: Iterable[A], *, workers: int = 1) -> list[B]:
+        """Results one after the other, in this process, whatever `workers` is."""
+        if workers < 1:
+            raise ValueError(f"at least one process does the work, got {workers}")
         given = list(items)
         results = []
         for k, item in enumerate(given):
