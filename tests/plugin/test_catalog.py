@@ -1,5 +1,6 @@
 """The catalog: states, isolation, rivals, safe mode, retry."""
 
+import importlib
 import math
 import sys
 import threading
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from plugin_helpers import distribute, manifest, metric_code, single_file
 
+from twinstudio.bench.catalog import PREFIX, lay_out
 from twinstudio.model.errors import PluginError
 from twinstudio.plugin import catalog as catalogs
 from twinstudio.plugin.catalog import Catalog, Places, open_catalog
@@ -146,6 +148,24 @@ def test_that_refresh_finds_what_was_installed_and_keeps_what_is_loaded(site: Pa
     assert catalog.load("acme.reach") is cls
 
 
+def test_that_an_upgrade_is_imported_anew(site: Path) -> None:
+    package = distribute(site, "acme-reach", version="1.0")
+    catalog = catalog_of(site)
+    old = catalog.load("acme.reach")
+    info = site / "acme_reach-1.0.dist-info" / "METADATA"
+    info.write_text(info.read_text().replace("Version: 1.0", "Version: 2.0"))
+    (package / "plugin.py").write_text(metric_code().replace("largest gap", "worst gap of all"))
+    assert [(e.version, e.state) for e in catalog.refresh()] == [("2.0", "unused")]
+    assert catalog.load("acme.reach") is not old
+
+
+def test_that_two_hundred_are_listed_and_none_is_imported(site: Path) -> None:
+    lay_out(site, 200)
+    entries = Catalog([Installed([str(site)])], Choices()).entries()
+    assert [entry.state for entry in entries] == ["unused"] * 200
+    assert not [name for name in sys.modules if name.startswith(PREFIX)]
+
+
 def test_that_a_failed_run_is_kept_in_the_entry_and_can_be_repeated(site: Path) -> None:
     distribute(site, "acme-reach")
     catalog = catalog_of(site)
@@ -199,3 +219,32 @@ def test_that_many_threads_load_one_plugin_once(site: Path) -> None:
     assert len(loaded) == 8
     assert len(set(loaded)) == 1
     assert (package / "count").read_text() == "x"
+
+
+def test_that_a_slow_import_holds_up_no_listing(site: Path) -> None:
+    code = "from other_gate import begun, go\nbegun.set()\ngo.wait(30.0)\n" + metric_code()
+    distribute(site, "acme-reach", code=code)
+    (site / "other_gate.py").write_text(
+        "import threading\nbegun, go = threading.Event(), threading.Event()\n"
+    )
+    gate = importlib.import_module("other_gate")
+    catalog, loaded = catalog_of(site), []
+    thread = threading.Thread(target=lambda: loaded.append(catalog.load("acme.reach")))
+    thread.start()
+    try:
+        assert gate.begun.wait(30.0)
+        assert catalog.entries()[0].state == "unused"
+    finally:
+        gate.go.set()
+        thread.join()
+    assert catalog.entries()[0].state == "enabled"
+    assert len(loaded) == 1
+
+
+def test_that_retry_survives_what_would_end_the_process(site: Path) -> None:
+    package = distribute(site, "acme-reach", code="import os\nos._exit(3)\n")
+    catalog = catalog_of(site)
+    assert catalog.probe("acme.reach").state == "failed"
+    assert "status 3" in catalog.retry("acme.reach").reason
+    (package / "plugin.py").write_text(metric_code())
+    assert catalog.retry("acme.reach").state == "enabled"

@@ -4,6 +4,7 @@ Listing reads manifests and imports nothing. A plugin that fails keeps its reaso
 and traceback in its entry, and nothing else is affected.
 """
 
+import contextlib
 import difflib
 import threading
 import traceback
@@ -89,6 +90,7 @@ class Catalog:
         self._choices = choices
         self.safe = safe
         self._lock = threading.RLock()
+        self._importing = threading.RLock()  # taken first where both are needed
         self._offers: tuple[Offer, ...] | None = None
         self._outcomes: dict[Offer, _Outcome] = {}
         self._ran: dict[Offer, _Outcome] = {}  # failures of runs; the class may well be sound
@@ -110,17 +112,12 @@ class Catalog:
         Raises PluginError if it is unknown, disabled or does not fit; a failure
         stays until `retry`.
         """
-        with self._lock:
-            offer = self._offer(plugin)
-            where = f"plugin '{plugin}'"
-            if offer.problem:
-                raise PluginError(offer.problem, where=where)
-            if blocked := self._blocked(offer):
-                raise PluginError(blocked, where=where)
+        offer = self._usable(plugin)
+        with self._importing:  # not under the other lock: a slow import holds up no listing
             outcome = self._outcomes.get(offer) or self._tried(offer)
-            if outcome.cls is None:
-                raise PluginError(outcome.reason, where=where, hint=outcome.hint)
-            return outcome.cls
+        if outcome.cls is None:
+            raise PluginError(outcome.reason, where=f"plugin '{plugin}'", hint=outcome.hint)
+        return outcome.cls
 
     def probe(self, plugin: str, *, timeout: float = LONGEST) -> Entry:
         """Import `plugin` in a child process first, unless it was loaded or has failed already.
@@ -141,26 +138,26 @@ class Catalog:
             return self.entry(plugin)
 
     def retry(self, plugin: str) -> Entry:
-        """Read and import `plugin` anew, with all that came from the same place."""
-        with self._lock:
-            offer = self._offer(plugin)
-            loading.forget(offer)
-            for kept in (self._outcomes, self._ran):
-                for other in [o for o in kept if o.origin == offer.origin]:
-                    del kept[other]
+        """Read, probe and import `plugin` anew, with all that came from the same place."""
+        with self._importing, self._lock:
+            self._drop(self._offer(plugin))
             self.refresh()
-            offer = self._offer(plugin)
-            if not offer.problem and not self._blocked(offer):
-                self._tried(offer)
-            return self._entry(offer)
+        if self.probe(plugin).state == "unused":
+            with contextlib.suppress(PluginError):  # the entry holds reason and trace
+                self.load(plugin)
+        return self.entry(plugin)
 
     def refresh(self) -> tuple[Entry, ...]:
-        """Look at the sources anew, e.g. after an installation; keeps what is loaded."""
+        """Look at the sources anew, e.g. after an installation.
+
+        Keeps what is loaded, but of what has changed nothing: its next use imports it anew.
+        """
         with self._lock:
             self._offers = None
             known = set(self._known())
-            self._outcomes = {o: kept for o, kept in self._outcomes.items() if o in known}
-            self._ran = {o: kept for o, kept in self._ran.items() if o in known}
+            changed = {offer.origin: offer for offer in self._outcomes if offer not in known}
+            for offer in changed.values():
+                self._drop(offer)
             return self.entries()
 
     def enable(self, plugin: str) -> Entry:
@@ -187,15 +184,21 @@ class Catalog:
 
     def stray_hooks(self, plugin: str) -> list[str]:
         """What is marked as a hook beside the plugin but is none, a line each; loads it."""
-        with self._lock:
-            self.load(plugin)
-            return loading.unknown_hooks(self._offer(plugin))
+        self.load(plugin)
+        return loading.unknown_hooks(self._usable(plugin))
 
     def _switch(self, plugin: str, *, enabled: bool) -> Entry:
         with self._lock:
             offer = self._offer(plugin)
             self._choices.switch(plugin, enabled=enabled)
             return self._entry(offer)
+
+    def _drop(self, offer: Offer) -> None:
+        """Forget what is loaded, and what is known, of all that came from one place."""
+        loading.forget(offer)
+        for kept in (self._outcomes, self._ran):
+            for other in [o for o in kept if o.origin == offer.origin]:
+                del kept[other]
 
     def _tried(self, offer: Offer) -> _Outcome:
         try:
@@ -206,8 +209,19 @@ class Catalog:
                 trace=_trace(error.__cause__ or error),
                 hint=error.hint,
             )
-        self._outcomes[offer] = outcome
+        with self._lock:
+            self._outcomes[offer] = outcome
         return outcome
+
+    def _usable(self, plugin: str) -> Offer:
+        where = f"plugin '{plugin}'"
+        with self._lock:
+            offer = self._offer(plugin)
+            if offer.problem:
+                raise PluginError(offer.problem, where=where)
+            if blocked := self._blocked(offer):
+                raise PluginError(blocked, where=where)
+            return offer
 
     def _entry(self, offer: Offer) -> Entry:
         state, reason, trace = self._state(offer)
