@@ -130,3 +130,18 @@ def test_that_an_interrupt_ends_a_process_however_early_it_comes(wait: float) ->
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert said == ""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_that_closed_standard_streams_are_no_fault(closed: str) -> None:
+    done = subprocess.run(
+        f"exec {sys.executable} -m twinstudio gap nothing.mcap --scene emps_axis {closed}",
+        shell=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "nothing.mcap" in done.stderr

@@ -39,6 +39,7 @@ for part in (window, processes, logs, plugins, runs, bench, info):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exit status 0 only when it worked."""
+    _have_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         status = app(_with_command(given), standalone_mode=True)
@@ -57,6 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"twinstudio: {_fault(error)}", file=sys.stderr)
         status = 70
     sys.exit(status or 0)
+
+
+def _have_streams() -> None:
+    """Put nothing in the place of standard streams that were closed.
+
+    Else the next file or socket that is opened would get their numbers, and our words.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _nobody_reads() -> int:
