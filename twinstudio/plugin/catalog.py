@@ -152,7 +152,7 @@ class Catalog:
 
         Keeps what is loaded, but of what has changed nothing: its next use imports it anew.
         """
-        with self._lock:
+        with self._importing, self._lock:
             self._offers = None
             known = set(self._known())
             changed = {offer.origin: offer for offer in self._outcomes if offer not in known}
