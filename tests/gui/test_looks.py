@@ -251,3 +251,19 @@ def test_that_lost_samples_and_a_dead_twin_show_in_the_status_bar(
     ticks(window)
     assert "! lost 12" in window.status.cell.text()
     assert window.status.twin.text() == "twin died"
+
+
+@pytest.mark.parametrize(("behind", "after_one"), [(1e9, ["early"]), (-1.0, ["early", "late"])])
+def test_that_a_frame_takes_two_ticks_unless_the_window_is_behind(
+    window: Window, monkeypatch: pytest.MonkeyPatch, behind: float, after_one: list[str]
+) -> None:
+    ticks(window, 1)
+    monkeypatch.setattr("twinstudio.gui.bridge._BEHIND", behind)
+    bridge, given = window.bridge, []
+    bridge.add(window, lambda _frame: given.append("early"), late=False)
+    bridge.add(window, lambda _frame: given.append("late"))
+    bridge._half()
+    assert given == after_one
+    bridge._half()
+    assert given[:2] == ["early", "late"]
+    assert given.count("early") == len(after_one)

@@ -94,6 +94,30 @@ def test_that_twin_is_blue_and_ghost_orange_where_they_stand(qtbot: QtBot, view:
     assert abs(red - blue) < 30
 
 
+def test_that_a_robot_that_leaves_the_picture_is_followed_until_the_user_looks_elsewhere(
+    qtbot: QtBot, view: SceneView
+) -> None:
+    view.set_geometry(arm())
+    view.set_state(UPRIGHT, None, {})
+    qtbot.waitUntil(lambda: view._drawing() is not None, timeout=PATIENCE)
+    settled(qtbot, view)
+    away = {"cube": np.array([0.6, 0.9, 0.0, 0.0, 0.0, 0.0, 1.0])}
+
+    def in_sight() -> bool:
+        x, y, _ = view.camera.project(away["cube"][:3], view.width() / view.height())
+        return bool(abs(x) < 1.0 and abs(y) < 1.0)
+
+    assert not in_sight()
+    for _ in range(20):
+        view.set_state(UPRIGHT, None, away)
+    assert in_sight()
+    view._look(view.camera.orbit(0.5, 0.0))
+    chosen = view.camera
+    for _ in range(20):
+        view.set_state(BENT, None, {"cube": 3.0 * away["cube"]})
+    assert view.camera == chosen
+
+
 def test_that_a_link_takes_the_colour_of_its_error(qtbot: QtBot, view: SceneView) -> None:
     view.set_geometry(arm())
     view.set_state(UPRIGHT, None, {}, {"upper": 1.0})
