@@ -127,8 +127,8 @@ def _delete(window: Window) -> None:
 
 
 def _finish(window: Window, screenshot: Path | None) -> None:
-    if screenshot is not None:
-        window.grab().save(str(screenshot))
+    if screenshot is not None and not window.grab().save(str(screenshot)):
+        window.failure = f"twinstudio: {screenshot}: the picture cannot be written"
     window.close()
 
 

@@ -39,7 +39,7 @@ def parse(text: str, kind: type[T], *, where: str) -> T:
     """TOML `text` as a `kind`; `where` names its origin in messages."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SceneError(f"is no valid TOML: {error}", where=where) from error
     return convert(raw, kind, where=where)
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape, unescape
 
 from twinstudio.model.errors import PhysicsError, SceneError
 from twinstudio.model.scene import Scene, resolve
@@ -35,6 +37,8 @@ _NOTHING = (
     '<inertial><mass value="0"/>'
     '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial>'
 )
+_QUOTED = {'"': "&quot;", "'": "&apos;"}
+_UNQUOTED = {text: sign for sign, text in _QUOTED.items()}
 _SCHEME = re.compile(r"^(?:package|model|file)://")
 _UPWARDS = 5
 
@@ -73,7 +77,8 @@ def engine_copy(scene: Scene, reference: str) -> Iterator[Path]:
 def rewritten(path: Path, scene: Scene) -> str:
     """The text of the model file `path` with absolute paths and without comments.
 
-    Raises PhysicsError naming the model and what it refers to, if that is missing.
+    Raises PhysicsError naming the model and what it refers to, if that is missing,
+    or what is wrong with its tree of links.
     """
     kind = model_kind(path)
     try:
@@ -88,10 +93,47 @@ def rewritten(path: Path, scene: Scene) -> str:
         before, named, after = match.groups()
         if kind == "sdf" and not Path(named).suffix:
             return match.group(0)  # another model or a material, no mesh
-        return f"{before}{_found(named, folder, scene, path).as_posix()}{after}"
+        found = _found(unescape(named, _UNQUOTED), folder, scene, path)
+        return f"{before}{escape(found.as_posix(), _QUOTED)}{after}"
 
     text = _REFERENCES[kind].sub(absolute, text)
+    if kind == "urdf" and (problem := tree_problem(text)):
+        raise PhysicsError(problem, where=str(path))
     return _massless(text) if kind == "urdf" else text
+
+
+def xml_problem(text: str) -> str:
+    """Why `text` is no XML; empty if it is."""
+    try:
+        ET.fromstring(text)  # noqa: S314 - a file of the user's own
+    except ET.ParseError as error:
+        return str(error)
+    return ""
+
+
+def tree_problem(urdf: str) -> str:
+    """Why the links of `urdf` are no tree, which would crash PyBullet; empty if they are.
+
+    Text that is no XML is left to PyBullet, which forgives more than we would.
+    """
+    try:
+        root = ET.fromstring(urdf)  # noqa: S314 - a file of the user's own
+    except ET.ParseError:
+        return ""
+    above: dict[str, str] = {}
+    for joint in root.findall("joint"):
+        ends = [joint.find(end) for end in ("parent", "child")]
+        parent, child = ("" if end is None else end.get("link", "") for end in ends)
+        if child in above:
+            return f"link '{child}' has two parents, '{above[child]}' and '{parent}'"
+        above[child] = parent
+    for start in above:
+        link, steps = start, 0
+        while link in above:
+            link, steps = above[link], steps + 1
+            if steps > len(above):
+                return f"link '{start}' hangs on itself: its joints form a ring"
+    return ""
 
 
 def _massless(urdf: str) -> str:

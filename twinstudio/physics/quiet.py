@@ -18,6 +18,12 @@ def keep_output_clean() -> None:
     os.dup2(2, 1)
 
 
+def end_line() -> None:
+    """End the line the engine may have left open, so that ours stands alone."""
+    ctypes.CDLL(None).fflush(None)
+    os.write(1, b"\n")
+
+
 @contextmanager
 def without_words() -> Iterator[None]:
     """Nothing that is printed to descriptors 1 and 2 meanwhile gets anywhere."""

@@ -26,8 +26,8 @@ from twinstudio.model.kinematics import KinematicTree
 from twinstudio.model.rotations import matrix, pose, quaternion_of_rpy
 from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene
 from twinstudio.physics.bodies import Visual, chosen_joints, joints_of, tree_of, visuals_of
-from twinstudio.physics.models import engine_copy, model_kind
-from twinstudio.physics.quiet import without_words
+from twinstudio.physics.models import engine_copy, model_kind, xml_problem
+from twinstudio.physics.quiet import end_line, without_words
 from twinstudio.physics.shapes import TRIANGLES, drawable
 
 with without_words():  # it greets with the time it was built
@@ -353,10 +353,12 @@ class World:
                 load = client.loadSDF if kind == "sdf" else client.loadMJCF
                 bodies = tuple(load(str(copy)))
             except pybullet.error as error:
+                end_line()
+                wrong = xml_problem(copy.read_text(encoding="utf-8"))
                 raise PhysicsError(
-                    f"PyBullet cannot load this model: {error}",
+                    f"PyBullet cannot load this model: {wrong or error}",
                     where=str(self.scene.path(reference)),
-                    hint="what PyBullet printed just before tells more",
+                    hint="" if wrong else "what PyBullet printed just before tells more",
                 ) from error
         for body in bodies:
             self._place(body, at)
