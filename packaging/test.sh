@@ -9,13 +9,20 @@ system_libraries with-xvfb || fail "the window's tests need these libraries"
 cd "$ROOT"
 export PYTHONDONTWRITEBYTECODE=1
 
-"$VENV/bin/ruff" check .
-"$VENV/bin/ruff" format --check .
-"$VENV/bin/mypy"
-"$VENV/bin/lint-imports"
+# A check that fails does not keep the others from running; the last lines name all that failed.
+failed=()
+check() { # check NAME COMMAND...
+  local name=$1
+  shift
+  "$@" || failed+=("$name")
+}
 
-status=0
-TWINSTUDIO_BLOCK_QT=1 "$VENV/bin/python" -m pytest -p no:pytest-qt --ignore=tests/gui "$@" || status=$?
+check style "$VENV/bin/ruff" check .
+check format "$VENV/bin/ruff" format --check .
+check types "$VENV/bin/mypy"
+check layers "$VENV/bin/lint-imports"
+TWINSTUDIO_BLOCK_QT=1 check core \
+  "$VENV/bin/python" -m pytest -p no:pytest-qt --ignore=tests/gui "$@"
 
 # Xvfb picks a free display and says which on descriptor 3; it ends with this script.
 display=$(mktemp)
@@ -27,5 +34,11 @@ for _ in $(seq 100); do
   kill -0 "$xvfb" 2>/dev/null || fail "Xvfb did not start"
   sleep 0.1
 done
-DISPLAY=":$(cat "$display")" QT_QPA_PLATFORM=xcb "$VENV/bin/python" -m pytest tests/gui "$@" || status=$?
-exit "$status"
+DISPLAY=":$(cat "$display")" QT_QPA_PLATFORM=xcb check window \
+  "$VENV/bin/python" -m pytest tests/gui "$@"
+
+if [ ${#failed[@]} != 0 ]; then
+  say "Failed: ${failed[*]}"
+  exit 1
+fi
+say "Everything passed: style, format, types, layers, core, window."
