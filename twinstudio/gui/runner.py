@@ -31,10 +31,16 @@ class Runner:
         """Whether a command is still under way."""
         return bool(self._waiting)
 
-    def run(self, command: str, /, **args: object) -> None:
-        """Have the session run `command`; returns at once."""
-        if self._open:
-            self._waiting.append((command, self._session.submit(command, **args)))
+    def run(self, command: str, /, **args: object) -> Future[object] | None:
+        """Have the session run `command`; returns at once what tells how it ends.
+
+        None once the window closes: then nothing is begun.
+        """
+        if not self._open:
+            return None
+        future = self._session.submit(command, **args)
+        self._waiting.append((command, future))
+        return future
 
     def collect(self) -> None:
         """Forget what has finished; a fault becomes one line in the log."""

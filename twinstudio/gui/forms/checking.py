@@ -4,16 +4,13 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from twinstudio.jobs.spec import LARGEST_SEED
 from twinstudio.model import params
 from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.params import Params, about
 
 _KEY = re.compile(r"^key '([A-Za-z_]\w*)([^']*)'(?:: | )(.*)$", re.DOTALL)
 _UNKNOWN = re.compile(r"^unknown key '([A-Za-z_]\w*)")
-Seed = Annotated[
-    int, about("Of all random numbers; the same one gives the same run", low=0, high=LARGEST_SEED)
-]
+Seed = Annotated[int, about("Of all random numbers; the same one gives the same run", low=0)]
 
 
 class CommandRun(Params, frozen=True):

@@ -95,7 +95,9 @@ class TextEditor(Editor):
             text, value = "", UNSET
         elif isinstance(value, str):
             text = value
-        elif isinstance(value, list | tuple) and all(isinstance(v, str | int | float) for v in value):
+        elif isinstance(value, list | tuple) and all(
+            isinstance(v, str | int | float) for v in value
+        ):
             text, value = ", ".join(map(str, value)), list(value)
         else:
             text = _json(value)
@@ -119,7 +121,7 @@ class NumberEditor(Editor):
         self.units = QComboBox()
         for name in field.units:
             self.units.addItem("–" if name == "1" else name, name)
-        self.units.setCurrentIndex(max(self.units.findData(self.shown_unit()), 0))
+        self.units.setCurrentIndex(max(self.units.findData(field.unit.split("|")[0]), 0))
         self._unit = self.unit()
         self.setFocusProxy(self.line)
         self._add(self.line, 1)
@@ -145,7 +147,7 @@ class NumberEditor(Editor):
             return self._shown[2]
         if not text.strip() and self.field.required:
             return UNSET
-        return f"{text} {name}" if name else plain(text)
+        return self._typed(name) if name else plain(text)
 
     def show_value(self, value: Any) -> None:
         """Show an SI number in the unit chosen; text such as ``25 mm`` as it stands."""
@@ -166,6 +168,14 @@ class NumberEditor(Editor):
         self.line.setText(text)
         self.changed.emit()
 
+    def _typed(self, name: str) -> str:
+        """The text with the unit `name`, unless it is more than a number.
+
+        Then it has a unit of its own, or a fault that core will name.
+        """
+        text = self.line.text()
+        return f"{text} {name}" if _is_number(text) or not text.strip() else text
+
     def _convert(self) -> None:
         """Show the same quantity in the unit chosen now, where that can be done."""
         before, self._unit = self._unit, self.unit()
@@ -174,7 +184,7 @@ class NumberEditor(Editor):
             quantity = value
         else:
             try:
-                quantity = to_si(f"{self.line.text()} {before}", before)
+                quantity = to_si(self._typed(before), before)
             except QuantityError:
                 self.changed.emit()
                 return
@@ -291,6 +301,18 @@ def _items(text: str, default: Any) -> Any:
     worded = bool(default) and all(isinstance(item, str) for item in default)
     items = [part.strip() for part in text.split(",") if part.strip()]
     return items if worded else [plain(item) for item in items]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_flat(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(v, str | int | float) for v in value)
 
 
 def _json(value: Any) -> str:

@@ -1,0 +1,213 @@
+"""Forms: what was typed goes to core as it was meant, and core's words stand under it."""
+
+import pytest
+from gui.fake_workshop import Everything, Plain, entry, head_of, run_of
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from pytestqt.qtbot import QtBot
+
+from twinstudio.gui.forms.checking import RUNS
+from twinstudio.gui.forms.editors import NumberEditor, TextEditor
+from twinstudio.gui.forms.form import Form, FormSource
+from twinstudio.gui.theme import DARK, LIGHT
+from twinstudio.jobs.spec import RUNNABLE, Input
+from twinstudio.model.params import Params, fields, make
+
+
+@pytest.fixture
+def form(qtbot: QtBot) -> Form:
+    return form_of(qtbot, Everything)
+
+
+def form_of(qtbot: QtBot, kind: type[Params], plugin_kind: str = "command") -> Form:
+    heads = (head_of(run_of("20260504-120000-aaaaaa")),)
+    source = FormSource(
+        entry=entry("acme.everything", plugin_kind), kind=kind, fields=fields(kind), runs=heads
+    )
+    made = Form(source, LIGHT)
+    qtbot.addWidget(made)
+    return made
+
+
+def type_in(form: Form, name: str, text: str) -> None:
+    part = form.params if name in form.params.editors else form.rest
+    editor = part.editors[name]
+    assert isinstance(editor, TextEditor | NumberEditor)
+    editor.line.setText(text)
+
+
+def number(form: Form, name: str) -> NumberEditor:
+    editor = form.params.editors[name]
+    assert isinstance(editor, NumberEditor)
+    return editor
+
+
+def said(form: Form, name: str) -> str:
+    return (form.params.complaints | form.rest.complaints)[name].text.text()
+
+
+def test_that_every_kind_that_runs_has_its_run_form() -> None:
+    assert set(RUNS) == set(RUNNABLE)
+
+
+def test_that_a_required_parameter_must_be_given_before_the_job_can_be_run(form: Form) -> None:
+    assert "is missing" in said(form, "mass")
+    assert not form.run.isEnabled()
+    type_in(form, "mass", "2")
+    assert said(form, "mass") == ""
+    assert form.run.isEnabled()
+
+
+def test_that_core_is_given_the_number_with_its_unit(form: Form) -> None:
+    type_in(form, "mass", "250")
+    mass = number(form, "mass")
+    mass.units.setCurrentIndex(mass.units.findData("kg"))
+    assert form.params.given()["mass"] == "250 kg"
+    assert "expected float <= 50.0" in said(form, "mass")
+    assert "0 to 50 kg" in said(form, "mass")
+    mass.units.setCurrentIndex(mass.units.findData("g"))
+    mass.line.setText("250")
+    assert make(Everything, form.params.given()).mass == 0.25
+
+
+def test_that_another_unit_shows_the_same_quantity(form: Form) -> None:
+    reach = number(form, "reach")
+    assert reach.line.text() == "0.025"
+    reach.units.setCurrentIndex(reach.units.findData("mm"))
+    assert reach.line.text() == "25"
+    assert form.params.given()["reach"] == 0.025
+    reach.line.setText("30")
+    reach.units.setCurrentIndex(reach.units.findData("cm"))
+    assert reach.line.text() == "3"
+    type_in(form, "mass", "1")
+    assert make(Everything, form.params.given()).reach == pytest.approx(0.03)
+
+
+def test_that_a_unit_may_be_typed(form: Form) -> None:
+    type_in(form, "mass", "1")
+    type_in(form, "reach", "25 cm")
+    assert make(Everything, form.params.given()).reach == 0.25
+
+
+def test_that_bounds_are_told_in_the_unit_that_is_shown(form: Form) -> None:
+    reach = number(form, "reach")
+    assert "0 to 2\u00a0m" in form.params.bounds["reach"].text()
+    reach.units.setCurrentIndex(reach.units.findData("mm"))
+    assert "0 to 2000\u00a0mm" in form.params.bounds["reach"].text()
+
+
+@given(value=st.floats(-3.0, 3.0))
+def test_that_a_value_that_nobody_edited_stays_exact_in_any_unit(
+    qapp: object, value: float
+) -> None:
+    editor = NumberEditor(next(f for f in fields(Everything) if f.name == "angle"))
+    editor.show_value(value)
+    editor.units.setCurrentIndex(editor.units.findData("deg"))
+    editor.units.setCurrentIndex(editor.units.findData("mrad"))
+    assert editor.given() == value
+
+
+@pytest.mark.parametrize("text", ["", "abc", "1,5", "nan", "1 2", "0x10"])
+def test_that_what_is_no_number_is_refused_in_words(form: Form, text: str) -> None:
+    type_in(form, "mass", "1")
+    type_in(form, "reach", text)
+    assert said(form, "reach").startswith(("expected a quantity", "unknown unit"))
+    assert not form.run.isEnabled()
+
+
+def test_that_each_wrong_value_has_its_own_words(form: Form) -> None:
+    type_in(form, "mass", "-1")
+    type_in(form, "count", "99")
+    type_in(form, "weights", "1, two")
+    for name in ("mass", "count", "weights"):
+        assert said(form, name), name
+    assert said(form, "reach") == ""
+    assert "two" not in form.complaint.text.text()
+
+
+def test_that_values_are_what_was_typed(form: Form) -> None:
+    for name, text in {"mass": "1", "count": "5", "label": "42", "weights": "2, 3.5"}.items():
+        type_in(form, name, text)
+    made = make(Everything, form.params.given())
+    assert (made.mass, made.count, made.label, made.weights) == (1.0, 5, "42", (2.0, 3.5))
+
+
+def test_that_the_seed_is_required_and_new_ones_can_be_had(form: Form) -> None:
+    type_in(form, "mass", "1")
+    type_in(form, "seed", "")
+    assert not form.run.isEnabled()
+    assert "is missing" in said(form, "seed")
+    form.new_seed()
+    assert form.run.isEnabled()
+    for text in ("-1", "1.5", "abc"):
+        type_in(form, "seed", text)
+        assert not form.run.isEnabled(), text
+
+
+@pytest.mark.parametrize(("kind", "needs"), [("metric", True), ("calibrator", True)])
+def test_that_a_plugin_that_needs_a_log_asks_for_it(qtbot: QtBot, kind: str, needs: bool) -> None:
+    form = form_of(qtbot, Plain, kind)
+    assert form.run.isEnabled() is not needs
+    type_in(form, "log", "a.mcap")
+    assert form.run.isEnabled()
+
+
+def test_that_what_is_submitted_fits_the_command(form: Form, qtbot: QtBot) -> None:
+    type_in(form, "mass", "1")
+    type_in(form, "seed", "7")
+    type_in(form, "log", "/logs/a.mcap")
+    with qtbot.waitSignal(form.submitted) as sent:
+        form.run.click()
+    (args,) = sent.args
+    assert (args["plugin"], args["seed"], args["draws"]) == ("acme.everything", 7, 1)
+    assert args["inputs"] == {"log": "/logs/a.mcap"}
+    assert make(Everything, args["params"]).mass == 1.0
+    assert not form.run.isEnabled()
+    form.refuse("there is no /logs/a.mcap")
+    assert form.complaint.text.text() == "there is no /logs/a.mcap"
+
+
+def test_that_a_run_is_reloaded_to_the_last_bit(form: Form) -> None:
+    values = {"mass": 1 / 3, "angle": 0.1 + 0.2, "mode": "fast", "weights": [0.1, 2.0]}
+    run = run_of("20260504-120000-aaaaaa", **values, careful=False)
+    inputs = {"log": Input(path="/logs/b.mcap", digest="")}
+    form.load(replace(run.spec, inputs=inputs))
+    made = make(Everything, form.params.given())
+    assert (made.mass, made.angle, made.mode) == (1 / 3, 0.1 + 0.2, "fast")
+    assert (made.weights, made.careful) == ((0.1, 2.0), False)
+    assert form.rest.given() == {"seed": 41, "log": "/logs/b.mcap"}
+    assert form.run.isEnabled()
+
+
+def test_that_a_parameter_that_is_gone_is_told_when_a_run_is_reloaded(form: Form) -> None:
+    form.load(run_of("20260504-120000-aaaaaa", colour="red").spec)
+    assert "this version has no colour" in form.said.text()
+
+
+def test_that_the_defaults_come_back(form: Form) -> None:
+    type_in(form, "reach", "1")
+    form.restore()
+    assert form.params.given()["reach"] == 0.025
+
+
+def test_that_help_stands_beside_and_in_the_tip(form: Form) -> None:
+    assert form.params.bounds["label"].text() == "What it is called"
+    assert "What it is called" in form.params.editors["label"].toolTip()
+
+
+def test_that_a_fault_of_several_values_stands_at_the_bottom(qtbot: QtBot) -> None:
+    class Both(Plain, frozen=True):
+        def __post_init__(self) -> None:
+            if self.gain == 2.0:
+                raise ValueError("gain is two")
+
+    form = form_of(qtbot, Both)
+    type_in(form, "gain", "2")
+    assert "gain is two" in form.complaint.text.text()
+    assert not form.run.isEnabled()
+
+
+def test_that_the_theme_changes_under_a_form(form: Form) -> None:
+    form.restyle(DARK)
+    assert not form.run.isEnabled()

@@ -1,0 +1,295 @@
+"""Typed results of a run as widgets: a plugin returns data, and here it is drawn."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QScrollArea,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from twinstudio.gui import format as fmt
+from twinstudio.gui.docks.rows import button, words
+from twinstudio.gui.theme import GRID, Theme, number_font
+from twinstudio.model.results import Image, Patch, Result, Scalar, Series, Table
+
+_PLOT_HEIGHT = 200
+_PICTURE = (720, 480)
+_ROW_HEIGHT = 22
+_MOST_ROWS = 500
+_MOST_SHOWN = 12
+_MOST_BLOCKS = 60
+
+
+class ResultsView(QScrollArea):
+    """Results beneath each other, figures first. promote: name of a patch to put on the scene."""
+
+    promote = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._results: tuple[Result, ...] | None = None
+        self._promotable = False
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName("Results of the run")
+
+    def restyle(self, theme: Theme) -> None:
+        """Draw again in the colours of `theme`."""
+        self._theme = theme
+        if self._results is not None:
+            self.show_results(self._results, promotable=self._promotable)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._results = None
+        self.setWidget(QWidget())
+
+    def show_results(self, results: Sequence[Result], *, promotable: bool = True) -> None:
+        """Draw `results`; promotable: offer to put patches onto the scene."""
+        self._results, self._promotable = tuple(results), promotable
+        inner = QWidget()
+        box = QVBoxLayout(inner)
+        box.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
+        box.setSpacing(GRID)
+        scalars = [result for result in results if isinstance(result, Scalar)]
+        rest = [result for result in results if not isinstance(result, Scalar)]
+        if scalars:
+            box.addWidget(figures(scalars))
+        for result in rest[:_MOST_BLOCKS]:
+            box.addWidget(words(result.name, "title"))
+            box.addWidget(self._drawn(result))
+        if len(rest) > _MOST_BLOCKS:
+            more = f"and {fmt.count(len(rest) - _MOST_BLOCKS)} more; export the run to see them all"
+            box.addWidget(words(more, "faint"))
+        if not results:
+            box.addWidget(words("This run has no results.", "faint"))
+        box.addStretch()
+        self.setWidget(inner)
+
+    def _drawn(self, result: Result) -> QWidget:
+        if isinstance(result, Series):
+            return curve(result, self._theme)
+        if isinstance(result, Table):
+            return table(result)
+        if isinstance(result, Image):
+            return picture(result)
+        assert isinstance(result, Patch)
+        return self._patch(result)
+
+    def _patch(self, patch: Patch) -> QWidget:
+        holder = QWidget()
+        box = QVBoxLayout(holder)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(GRID // 2)
+        box.addWidget(words(patch.reason, "faint"))
+        cells = [(change.key, value_text(change.value)) for change in patch.changes]
+        box.addWidget(grid(("Key of the scene (SI)", "Would become"), cells))
+        if self._promotable:
+            row = QHBoxLayout()
+            about = "Put this patch onto the scene and restart the twin (patch.apply)"
+            row.addWidget(button("Promote patch", about, lambda: self.promote.emit(patch.name)))
+            row.addStretch()
+            box.addLayout(row)
+        return holder
+
+
+def figures(scalars: Sequence[Scalar]) -> QWidget:
+    """A row a figure: name, value with unit, 95 % interval, note."""
+    holder = QWidget()
+    rows = QGridLayout(holder)
+    rows.setContentsMargins(0, 0, 0, 0)
+    rows.setHorizontalSpacing(2 * GRID)
+    rows.setVerticalSpacing(2)
+    rows.setColumnStretch(3, 1)
+    font = number_font(holder.font())
+    for k, scalar in enumerate(scalars):
+        value, interval = scalar_texts(scalar)
+        name = QLabel(scalar.name)
+        name.setTextFormat(Qt.TextFormat.PlainText)
+        rows.addWidget(name, k, 0)
+        for column, text in ((1, value), (2, interval)):
+            label = QLabel(text)
+            label.setFont(font)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            label.setToolTip(f"{scalar.value!r} {scalar.unit}" if column == 1 else "95 % interval")
+            rows.addWidget(label, k, column)
+        rows.addWidget(words(scalar.note, "faint"), k, 3)
+    return holder
+
+
+def scalar_texts(scalar: Scalar) -> tuple[str, str]:
+    """The value with its unit, and its interval: as many digits as that is good for."""
+    unit, factor = fmt.shown(scalar.unit)
+    value, low, high = (x * factor for x in (scalar.value, scalar.low, scalar.high))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        known = [
+            f"{sign}\u00a0{fmt.number(bound)}"
+            for sign, bound in (("≥", low), ("≤", high))
+            if math.isfinite(bound)
+        ]
+        return fmt.figure(value, unit), known[0] if known else "no interval"
+    width = high - low
+    digits = 3
+    if width > 0:
+        largest = max(abs(value), abs(low), abs(high))
+        digits = min(max(math.ceil(math.log10(largest / width)) + 2, 3), 9)
+    return (
+        fmt.figure(value, unit, digits),
+        f"{fmt.number(low, digits)} to {fmt.number(high, digits)}",
+    )
+
+
+def curve(series: Series, theme: Theme) -> QWidget:
+    """A plot of `series`, with gaps where there is no reading."""
+    plot = pg.PlotWidget(background=theme.base)
+    plot.setFixedHeight(_PLOT_HEIGHT)
+    plot.setAccessibleName(f"Plot of {series.name}")
+    plot.setMenuEnabled(False)
+    plot.hideButtons()
+    plot.setMouseEnabled(x=False, y=False)
+    for side, unit in (("bottom", series.x_unit), ("left", series.y_unit)):
+        axis = plot.getAxis(side)
+        axis.enableAutoSIPrefix(False)
+        axis.setPen(theme.line)
+        axis.setTextPen(theme.faint)
+        axis.setLabel("" if unit == "1" else unit, color=theme.faint)
+    plot.showGrid(x=True, y=True, alpha=0.15)
+    x, y = np.array(series.x, dtype=float), np.array(series.y, dtype=float)
+    # A line needs two readings beside each other; fewer are dots.
+    dots = len(x) < 3
+    plot.plot(
+        x,
+        y,
+        pen=pg.mkPen(theme.accent, width=1),
+        connect="finite",
+        symbol="o" if dots else None,
+        symbolBrush=theme.accent,
+    )
+    # The wheel scrolls the page, not the axes.
+    plot.wheelEvent = lambda event: event.ignore()
+    return plot  # type: ignore[no-any-return]
+
+
+def table(result: Table) -> QWidget:
+    """A table with units in its headings; numbers to the right."""
+    heads, factors = [], []
+    for column, unit in zip(result.columns, result.units, strict=True):
+        shown, factor = fmt.shown(unit) if unit else ("", 1.0)
+        heads.append(f"{column} [{shown}]" if shown else column)
+        factors.append(factor)
+    cells = [
+        tuple(_cell(value, factor) for value, factor in zip(row, factors, strict=True))
+        for row in result.rows[:_MOST_ROWS]
+    ]
+    made = grid(tuple(heads), cells)
+    if len(result.rows) <= _MOST_ROWS:
+        return made
+    holder = QWidget()
+    box = QVBoxLayout(holder)
+    box.setContentsMargins(0, 0, 0, 0)
+    box.addWidget(made)
+    box.addWidget(words(f"the first {_MOST_ROWS} of {fmt.count(len(result.rows))} rows", "faint"))
+    return holder
+
+
+def picture(image: Image) -> QWidget:
+    """A picture, no larger than it is and than a plot may be."""
+    label = QLabel()
+    pixmap = _svg(image.data) if image.format == "svg" else _png(image.data)
+    if pixmap is None:
+        label.setText(f"This {image.format} cannot be drawn.")
+        return label
+    wide, high = _PICTURE
+    if pixmap.width() > wide or pixmap.height() > high:
+        keep, smooth = (
+            Qt.AspectRatioMode.KeepAspectRatio,
+            Qt.TransformationMode.SmoothTransformation,
+        )
+        pixmap = pixmap.scaled(wide, high, keep, smooth)
+    label.setPixmap(pixmap)
+    label.setAccessibleName(f"Picture {image.name}")
+    return label
+
+
+def grid(heads: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> QTableWidget:
+    """A plain table of texts and numbers, as high as its rows, up to a dozen."""
+    made = QTableWidget(len(rows), len(heads))
+    made.setHorizontalHeaderLabels(list(heads))
+    made.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    made.setFont(number_font(made.font()))
+    made.setShowGrid(False)
+    made.setWordWrap(False)
+    made.setAccessibleName(", ".join(heads))
+    made.verticalHeader().hide()
+    made.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
+    for r, row in enumerate(rows):
+        for c, cell in enumerate(row):
+            item = QTableWidgetItem(cell if isinstance(cell, str) else fmt.number(cell))
+            if not isinstance(cell, str):
+                right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+                item.setTextAlignment(right)
+            made.setItem(r, c, item)
+    head = made.horizontalHeader()
+    head.setHighlightSections(False)
+    head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    made.resizeColumnsToContents()
+    head.setSectionResizeMode(len(heads) - 1, QHeaderView.ResizeMode.Stretch)
+    shown = min(len(rows), _MOST_SHOWN)
+    made.setFixedHeight(_ROW_HEIGHT * shown + head.sizeHint().height() + 4)
+    return made
+
+
+def value_text(value: object) -> str:
+    """A value of a scene or a parameter, exactly: two that differ must not look the same."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: fmt.NOTHING}[value]
+    if isinstance(value, float):
+        return repr(value).replace("-", "−")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(value_text, value))
+    return str(value)
+
+
+def _cell(value: float | str | None, factor: float) -> float | str:
+    if value is None:
+        return fmt.NOTHING
+    if isinstance(value, str):
+        return value
+    return value if isinstance(value, int) and factor == 1.0 else value * factor
+
+
+def _png(data: bytes) -> QPixmap | None:
+    pixmap = QPixmap()
+    return pixmap if pixmap.loadFromData(QByteArray(data), "PNG") else None
+
+
+def _svg(data: bytes) -> QPixmap | None:
+    renderer = QSvgRenderer(QByteArray(data))
+    size = renderer.defaultSize()
+    if not renderer.isValid() or size.isEmpty():
+        return None
+    wide, high = _PICTURE
+    pixmap = QPixmap(size.scaled(wide, high, Qt.AspectRatioMode.KeepAspectRatio))
+    pixmap.fill(Qt.GlobalColor.white)
+    painter = QPainter(pixmap)
+    renderer.render(painter)
+    painter.end()
+    return pixmap
