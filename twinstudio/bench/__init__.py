@@ -17,6 +17,8 @@ MEASUREMENTS = (
     "twin_real_time",
     "streaming",
     "memory",
+    "catalog",
+    "jobs",
     "startup",
     "window",
 )

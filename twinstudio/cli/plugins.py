@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from twinstudio.plugin.catalog import Catalog, Entry, Places
+    from twinstudio.plugin.catalog import Catalog, Entry
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[
@@ -38,23 +38,6 @@ def register(app: typer.Typer) -> None:
     plugins.command("install")(install)
     plugins.command("uninstall")(uninstall)
     app.add_typer(plugins, name="plugins")
-
-
-def places_of(folder: Path | None = None, *, safe: bool = False) -> "Places":
-    """Where the plugins of this user are: installed, in the data folder, and in `folder`.
-
-    Raises PluginError when `folder` is given but not there.
-    """
-    from twinstudio.model.errors import PluginError
-    from twinstudio.plugin.catalog import Places
-    from twinstudio.session.places import places
-
-    if folder is not None and not folder.is_dir():
-        raise PluginError("there is no such folder", where=str(folder), hint="see --plugins-dir")
-    known = places()
-    own = known["plugins"]
-    folders = (own,) if folder is None else (own, folder.resolve())
-    return Places(folders=tuple(map(str, folders)), settings=str(known["settings"]), safe=safe)
 
 
 def list_(plugins_dir: Folder = None, safe: Safe = False, as_json: Json = False) -> None:
@@ -286,8 +269,9 @@ def _named(words: list[str]) -> dict[str, str]:
 
 def _catalog(folder: Path | None, safe: bool = False) -> "Catalog":
     from twinstudio.plugin.catalog import open_catalog
+    from twinstudio.session.places import plugin_places
 
-    return open_catalog(places_of(folder, safe=safe))
+    return open_catalog(plugin_places(folder, safe=safe))
 
 
 def _clean_output() -> "contextlib.redirect_stdout[Any]":

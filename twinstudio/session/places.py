@@ -5,7 +5,8 @@ from pathlib import Path
 
 import platformdirs
 
-from twinstudio.model.errors import RecordingError
+from twinstudio.model.errors import PluginError, RecordingError
+from twinstudio.plugin.catalog import Places
 
 APP = "twinstudio"
 
@@ -21,6 +22,18 @@ def places() -> dict[str, Path]:
         "settings": platformdirs.user_config_path(APP, appauthor=False),
         "logs": platformdirs.user_log_path(APP, appauthor=False),
     }
+
+
+def plugin_places(folder: Path | None = None, *, safe: bool = False) -> Places:
+    """Where the plugins of this user are: installed, in the data folder, and in `folder`.
+
+    Raises PluginError when `folder` is given but not there.
+    """
+    if folder is not None and not folder.is_dir():
+        raise PluginError("there is no such folder", where=str(folder), hint="see --plugins-dir")
+    known = places()
+    folders = (known["plugins"],) if folder is None else (known["plugins"], folder.resolve())
+    return Places(folders=tuple(map(str, folders)), settings=str(known["settings"]), safe=safe)
 
 
 def new_file(folder: Path, stem: str, suffix: str) -> Path:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from twinstudio.jobs.job import JobView
@@ -15,15 +14,9 @@ from twinstudio.model.errors import JobError
 from twinstudio.model.results import Patch
 from twinstudio.model.scene import Scene
 from twinstudio.plugin.catalog import Catalog, Entry, Places, open_catalog
+from twinstudio.plugin.kinds import Plugin
 from twinstudio.session.journal import Journal
-from twinstudio.session.places import places
-
-
-def plugin_places(folder: Path | None = None, *, safe: bool = False) -> Places:
-    """Where a user's plugins are: installed, in the data folder, and in `folder`."""
-    known = places()
-    folders = (known["plugins"],) if folder is None else (known["plugins"], folder.resolve())
-    return Places(folders=tuple(map(str, folders)), settings=str(known["settings"]), safe=safe)
+from twinstudio.session.places import places, plugin_places
 
 
 class Workshop:
@@ -54,7 +47,7 @@ class Workshop:
 
     def fields(self, plugin: str) -> list[params.Field]:
         """Parameters of `plugin`, for a form; imports it. Raises PluginError."""
-        return params.fields(self.catalog.load(plugin).params)
+        return params.fields(self._sound(plugin).params)
 
     def start(
         self,
@@ -72,7 +65,7 @@ class Workshop:
         """
         entry = self.catalog.entry(plugin)
         spec = specify(
-            self.catalog.load(plugin),
+            self._sound(plugin),
             values,
             seed=seed,
             plugin=plugin,
@@ -125,6 +118,8 @@ class Workshop:
             if self._told.get(job.id) == job.state:
                 continue
             self._told[job.id] = job.state
+            if job.state == "failed":
+                self.catalog.note_failure(job.plugin, job.error)
             reason = f": {job.error}" if job.error else ""
             self._journal.write(
                 "alarm" if job.state == "failed" else "info",
@@ -136,6 +131,12 @@ class Workshop:
         """Cancel what runs and let go of its processes."""
         if self._runner is not None:
             self._runner.close()
+
+    def _sound(self, plugin: str) -> type[Plugin[Any]]:
+        """The class of `plugin`, tried in a process of its own before its first use here."""
+        if self.catalog.entry(plugin).state == "unused":
+            self.catalog.probe(plugin)
+        return self.catalog.load(plugin)
 
     def _open_runner(self) -> Runner:
         with self._lock:
