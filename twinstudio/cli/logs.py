@@ -1,5 +1,6 @@
 """``import``, ``record`` and ``gap``: logs in, logs out, figures from logs."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +66,8 @@ def record(
     from twinstudio.session.recording import record_endpoints
 
     outcome = record_endpoints(out, cell=cell, twin=twin, seconds=seconds)
+    for role, text in outcome["troubles"].items():
+        print(f"twinstudio: {role}: {text}", file=sys.stderr)
     if as_json:
         show.json(outcome)
     else:

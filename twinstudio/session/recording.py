@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from twinstudio.flow.protocol import Event
 from twinstudio.flow.record import Recorder, RecordingWriter
 from twinstudio.model.block import Block
 from twinstudio.model.errors import LinkError, RecordingError
+from twinstudio.model.health import Health
 from twinstudio.model.provenance import provenance
 from twinstudio.model.scene import FILE, Scene
 from twinstudio.model.views import RecordingView, SourceName
@@ -72,7 +74,7 @@ class Recording:
         with self._lock:
             if self._recorder is None:
                 return
-            sink = _announcing(self._recorder, source)
+            sink = _announcing(self._recorder, source.role, source.link)
             self._sinks[source.role] = (source, sink)
             source.link.add_sink(sink)
 
@@ -142,14 +144,14 @@ def _text_of(scene: Scene) -> str:
         ) from error
 
 
-def _announcing(recorder: Recorder, source: Source) -> Sink:
+def _announcing(recorder: Recorder, role: str, link: Link) -> Sink:
     """A sink that announces the source whenever its layout is new to the file."""
-    take = recorder.sink(source.role)
+    take = recorder.sink(role)
     announced: list[Any] = [None]
 
     def sink(block: Block) -> None:
-        if block.layout != announced[0] and source.link.description is not None:
-            recorder.source(source.role, source.link.description)
+        if block.layout != announced[0] and link.description is not None:
+            recorder.source(role, link.description)
             announced[0] = block.layout
         take(block)
 
@@ -168,33 +170,75 @@ def record_endpoints(
     if not controls:
         raise LinkError("nothing to record", hint="name a running endpoint with --cell or --twin")
     text = _text_of(scene) if scene is not None else ""
-    links = {role: Link(control) for role, control in controls.items()}
+    early = _Early()
+    links = {
+        role: Link(control, on_event=partial(early.hear, role))
+        for role, control in controls.items()
+    }
     try:
         for link in links.values():
             link.wait(5.0)
         writer = RecordingWriter(out, scene_text=text, provenance=provenance())
         with Recorder(writer) as recorder:
+            early.open(recorder)
             _record(recorder, links, seconds)
             status = recorder.stop()
+        health = {role: link.health() for role, link in links.items()}
     finally:
         for link in links.values():
             link.close()
     if status.alarm:
         raise RecordingError(status.alarm, where=str(out))
+    troubles = {role: _trouble(health[role]) for role in links}
+    if all(one.received == 0 for one in health.values()):
+        told = "; ".join(f"{role}: {text}" for role, text in troubles.items())
+        raise RecordingError("not a single sample was recorded", where=str(out), hint=told)
     return {
         "path": status.path,
         "seconds": status.seconds,
         "bytes": status.bytes,
         "dropped": status.dropped,
-        "lost": {role: link.health().lost for role, link in links.items()},
+        "lost": {role: one.lost for role, one in health.items()},
+        "troubles": {role: text for role, text in troubles.items() if text},
     }
+
+
+def _trouble(health: Health) -> str:
+    """What was wrong with a link when its recording ended, in words; else empty."""
+    texts = [] if health.state == "streaming" else [health.text]
+    texts += [f"{health.lost} samples lost"] * bool(health.lost)
+    return "; ".join(texts)
+
+
+class _Early:
+    """Keeps the events that come before the file is open; then hands all on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[str, Event]] = []
+        self._recorder: Recorder | None = None
+
+    def hear(self, role: str, event: Event) -> None:
+        """An event of `role`; called on the threads of the links."""
+        with self._lock:
+            if self._recorder is None:
+                self._waiting.append((role, event))
+            else:
+                self._recorder.event(role, event)
+
+    def open(self, recorder: Recorder) -> None:
+        """From now on events go to `recorder`."""
+        with self._lock:
+            for role, event in self._waiting:
+                recorder.event(role, event)
+            self._recorder = recorder
 
 
 def _record(recorder: Recorder, links: Mapping[str, Link], seconds: float) -> None:
     for role, link in links.items():
         assert link.description is not None
         recorder.source(role, link.description)
-        link.add_sink(recorder.sink(role))
+        link.add_sink(_announcing(recorder, role, link))
     end = time.monotonic() + seconds if seconds > 0 else float("inf")
     with _asked_to_end() as asked:
         while not asked.is_set() and time.monotonic() < end and recorder.status().active:
@@ -206,7 +250,9 @@ def _record(recorder: Recorder, links: Mapping[str, Link], seconds: float) -> No
 
 @contextmanager
 def _asked_to_end() -> Iterator[threading.Event]:
-    """SIGINT (Ctrl+C) and SIGTERM set the event: the usual ways to end a recording.
+    """SIGINT (Ctrl+C), SIGTERM and a closed terminal set the event.
+
+    They are the usual ways to end a recording.
 
     Elsewhere than on the main thread, which alone may listen to signals, nothing does.
     """
@@ -214,7 +260,8 @@ def _asked_to_end() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has the last
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     before = {number: signal.signal(number, lambda *_: asked.set()) for number in numbers}
     try:
         yield asked
