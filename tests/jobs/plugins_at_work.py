@@ -4,7 +4,9 @@ import ctypes
 import faulthandler
 import os
 import resource
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -26,6 +28,7 @@ from twinstudio.plugin.kinds import (
     Randomizer,
 )
 
+ESCAPED = "import time; print(1); time.sleep(3600)"
 PNG = b"\x89PNG\r\n\x1a\n and more"
 
 
@@ -422,3 +425,35 @@ def _(context):
 @command("Many")
 def _(context):
     return [Scalar(name=f"figure {k}", value=k / 7, unit="m") for k in range(2000)]
+
+
+@command("RemovesItsRun")
+def _(context):
+    shutil.rmtree(context.scratch.parent)
+    return []
+
+
+@command("ClosesEverything")
+def _(context):
+    os.closerange(0, 64)
+    return []
+
+
+@command("Escapes")
+def _(context):
+    child = subprocess.Popen([sys.executable, "-c", ESCAPED], start_new_session=True)
+    print(f"left {child.pid} behind", flush=True)
+    return []
+
+
+@command("Stops")
+def _(context):
+    context.progress(0.25)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return []
+
+
+@command("SpoilsItsRecord")
+def _(context):
+    (context.scratch.parent / "run.json").write_text("mine now")
+    return []

@@ -97,6 +97,32 @@ def test_that_a_process_left_behind_is_ended_with_the_job(run, store):
     assert view.state == "done"
 
 
+def test_that_a_process_that_left_the_group_holds_nobody_up(run, store):
+    view = run("Escapes")
+    pid = int(re.search(r"left (\d+) behind", store.log(view.id))[1])
+    psutil.Process(pid).kill()
+    assert view.state == "done"
+
+
+def test_that_a_run_removed_by_its_own_plugin_is_recorded_all_the_same(run, store):
+    view = run("RemovesItsRun")
+    assert view.state == "failed"
+    assert "cannot be written" in view.error
+    assert store.load(view.id).state == "failed"
+
+
+def test_that_a_plugin_that_closes_everything_fails_plainly(run, store):
+    view = run("ClosesEverything")
+    assert view.state == "failed"
+    assert store.load(view.id).error == view.error
+    assert "ended with exit status" in view.error
+
+
+def test_that_a_plugin_cannot_write_its_own_record(run, store):
+    view = run("SpoilsItsRecord")
+    assert store.load(view.id).state == view.state == "done"
+
+
 def test_that_a_job_is_held_to_its_limit(run):
     view = run("Stubborn", limit=1.0)
     assert view.state == "failed"

@@ -74,6 +74,7 @@ def test_that_a_queued_job_is_cancelled_at_once_and_recorded(store, waits):
     [
         ("Deaf", "did not heed it and was terminated"),
         ("Stubborn", "did not heed it and was killed"),
+        ("Stops", "did not heed it and was killed"),
         ("Swallows", "it was cancelled"),
         ("MapsForever", "it was cancelled"),
     ],

@@ -214,6 +214,7 @@ class Tracked:
     def _recorded(self, final: Run) -> Run:
         """`final` once it is on disk; failed, in memory at least, if it cannot be."""
         try:
+            self._folder.mkdir(parents=True, exist_ok=True)  # a plugin may have removed it
             files.release(self._folder)
             self._store.save(final)
         except OSError as error:
