@@ -1,11 +1,16 @@
 """The noise floor from repeats of one run."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from record_helpers import announced
 
+from twinstudio.flow.record import read_recording
 from twinstudio.model.block import Block
+from twinstudio.model.errors import RecordingError
 from twinstudio.model.signals import Layout, joint_signals
-from twinstudio.session.repeats import noise_floor
+from twinstudio.session.repeats import cell_of, noise_floor
 
 LAYOUT = Layout(joint_signals(("a", "b"), kinds=("joint.position", "joint.effort")))
 
@@ -42,3 +47,10 @@ def test_that_a_kind_one_repeat_lacks_has_no_floor() -> None:
         [run(2, start=0, period=1_000_000, spread=0.01, layout=fewer)],
     )
     assert set(floor["a"]) == {"position"}
+
+
+def test_that_a_cell_without_samples_is_told_from_no_cell(tmp_path: Path) -> None:
+    with announced(tmp_path / "a.mcap", "cell"):
+        pass
+    with pytest.raises(RecordingError, match="its source 'cell' has no samples"):
+        cell_of(read_recording(tmp_path / "a.mcap"))

@@ -17,7 +17,9 @@ HOLE_PERIODS = 5.0
 def cell_of(recording: Recording) -> Block:
     """The cell's samples in a recording; raises RecordingError when there are none."""
     cell = recording.sources.get("cell")
-    if cell is None or not len(cell.block):
+    if cell is not None and not len(cell.block):
+        raise RecordingError("its source 'cell' has no samples", where=str(recording.path))
+    if cell is None:
         names = ", ".join(recording.sources) or "none"
         raise RecordingError(
             "holds no source 'cell' to compare", where=str(recording.path), hint=f"it holds {names}"
