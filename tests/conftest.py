@@ -2,6 +2,7 @@
 
 import importlib.abc
 import os
+import signal
 import sys
 import threading
 import time
@@ -24,6 +25,10 @@ class QtBlocker(importlib.abc.MetaPathFinder):
         if name.split(".", maxsplit=1)[0] in QT_PARTS:
             raise ImportError(f"{name} is blocked: the core runs without Qt")
 
+
+# In the background of a script SIGINT is ignored, and so it would be by all that tests interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if os.environ.get("TWINSTUDIO_BLOCK_QT"):
     sys.meta_path.insert(0, QtBlocker())
