@@ -63,6 +63,10 @@ def test_that_angles_may_be_written_in_degrees(folder: Path) -> None:
             ROBOT + "[[objects]]\nname='a'\nshape={kind='sphere', radius=1}\n" * 2,
             "objects[1].name': 'a' is taken",
         ),
+        (
+            ROBOT + "[[objects]]\nname = 'a'\nshape = {kind = 'box', size = [1, 0, 1]}\n",
+            "objects[0].shape': every length must be above 0",
+        ),
         (ROBOT + "[twin]\nmode = 'flying'\n", "twin.mode'"),
         (ROBOT + "[cell]\nemulated = 'cell.toml'\n", "cell.emulated': 'cell.toml' is missing"),
         ("name = ", "is no valid TOML"),

@@ -6,7 +6,7 @@ import pytest
 
 from twinstudio.model.errors import PhysicsError, SceneError
 from twinstudio.model.scene import load_scene
-from twinstudio.physics.models import rewritten, tree_problem
+from twinstudio.physics.models import inertia_problem, rewritten, tree_problem
 from twinstudio.physics.world import World
 
 SCENE = """name = "x"
@@ -76,3 +76,21 @@ def test_that_a_scene_nested_without_end_is_no_fault(tmp_path: Path) -> None:
     (folder / "scene.toml").write_text("a = " + "[" * 5000 + "]" * 5000)
     with pytest.raises(SceneError, match="is no valid TOML"):
         load_scene(folder)
+
+
+@pytest.mark.parametrize(
+    ("inertial", "problem"),
+    [
+        ('<mass value="-1"/>', "link 'arm': mass value='-1'; expected a finite number"),
+        ('<mass value="nan"/>', "mass value='nan'"),
+        ('<mass value="heavy"/>', "mass value='heavy'"),
+        ('<mass value="1"/><inertia ixx="1" iyy="-2" izz="1"/>', "inertia iyy='-2'"),
+        ('<mass value="1"/><inertia ixx="1" iyy="2" izz="inf"/>', "inertia izz='inf'"),
+        ('<mass value="0"/><inertia ixx="0" iyy="0" izz="0"/>', ""),
+    ],
+)
+def test_that_an_impossible_mass_is_named_with_its_link(inertial, problem):
+    urdf = f"<robot name='r'><link name='arm'><inertial>{inertial}</inertial></link></robot>"
+    found = inertia_problem(urdf)
+    assert problem in found
+    assert bool(problem) == bool(found)

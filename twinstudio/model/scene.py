@@ -248,10 +248,18 @@ def check_scene(scene: Scene, where: str) -> None:
         seen.add(thing.name)
         if bool(thing.model) == (thing.shape is not None):
             raise SceneError(f"key 'objects[{k}]': give either model or shape", where=where)
+        if thing.shape is not None and min(_extents(thing.shape)) <= 0.0:
+            raise SceneError(f"key 'objects[{k}].shape': every length must be above 0", where=where)
         if thing.model:
             _must_exist(scene, thing.model, f"objects[{k}].model", where)
     if scene.cell.emulated:
         _must_exist(scene, scene.cell.emulated, "cell.emulated", where)
+
+
+def _extents(shape: Box | Sphere | Cylinder) -> tuple[float, ...]:
+    if isinstance(shape, Box):
+        return shape.size
+    return (shape.radius, shape.length) if isinstance(shape, Cylinder) else (shape.radius,)
 
 
 def _same_length(got: int, expected: int, key: str, where: str) -> None:

@@ -5,6 +5,7 @@ say little about a mesh that is missing. So every mesh a model refers to is
 found here first, and the engine gets a copy of the model with absolute paths.
 """
 
+import math
 import re
 import tempfile
 from collections.abc import Iterator
@@ -97,7 +98,7 @@ def rewritten(path: Path, scene: Scene) -> str:
         return f"{before}{escape(found.as_posix(), _QUOTED)}{after}"
 
     text = _REFERENCES[kind].sub(absolute, text)
-    if kind == "urdf" and (problem := tree_problem(text)):
+    if kind == "urdf" and (problem := tree_problem(text) or inertia_problem(text)):
         raise PhysicsError(problem, where=str(path))
     return _massless(text) if kind == "urdf" else text
 
@@ -134,6 +135,32 @@ def tree_problem(urdf: str) -> str:
             if steps > len(above):
                 return f"link '{start}' hangs on itself: its joints form a ring"
     return ""
+
+
+def inertia_problem(urdf: str) -> str:
+    """Which link of `urdf` has a mass or a moment of inertia no body can have; else empty."""
+    try:
+        root = ET.fromstring(urdf)  # noqa: S314 - a file of the user's own
+    except ET.ParseError:
+        return ""
+    for link in root.findall("link"):
+        for part, names in (("mass", ("value",)), ("inertia", ("ixx", "iyy", "izz"))):
+            found = link.find(f"inertial/{part}")
+            for name in names if found is not None else ():
+                text = found.get(name, "0") if found is not None else "0"
+                if not _is_possible(text):
+                    return (
+                        f"link '{link.get('name')}': {part} {name}='{text}';"
+                        " expected a finite number that is not negative"
+                    )
+    return ""
+
+
+def _is_possible(text: str) -> bool:
+    try:
+        return 0.0 <= float(text) < math.inf
+    except ValueError:
+        return False
 
 
 def _massless(urdf: str) -> str:
