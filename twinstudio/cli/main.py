@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+import twinstudio
 from twinstudio.cli import bench, info, logs, plugins, processes, runs, window
 from twinstudio.model.errors import TwinstudioError
 
@@ -41,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exit status 0 only when it worked."""
     _have_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given == ["--version"]:
+        print(twinstudio.__version__)
+        return
     try:
         status = app(_with_command(given), standalone_mode=True)
     except TwinstudioError as error:

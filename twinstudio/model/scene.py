@@ -201,7 +201,12 @@ def resolve(reference: str, folder: Path, packages: dict[str, str]) -> Path:
     else:
         path = folder / text
     if not path.is_file():
-        raise SceneError(f"'{reference}' is missing: there is no file {path}")
+        raise SceneError(
+            f"'{reference}' is missing: there is no file {path}",
+            hint="set TWINSTUDIO_DATA to the folder with the data sets"
+            if "${TWINSTUDIO_DATA}" in (reference + str(packages))
+            else "",
+        )
     return path
 
 
