@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 import numpy as np
+from gui.fake_workshop import FakeWorkshop
 
 from twinstudio.model.errors import LinkError, TwinstudioError
 from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag, Spread
@@ -176,6 +177,7 @@ class FakeSession:
     closed: bool = False
     now: int = 100 * 10**9
     kept: float = 90.0
+    workshop: FakeWorkshop = field(default_factory=FakeWorkshop)
 
     def __post_init__(self) -> None:
         self.scene = scene(self.joints)

@@ -49,7 +49,7 @@ def entry(name: str, kind: str = "command", state: str = "unused", **more: Any) 
         "title": name.split(".")[1].replace("_", " ").capitalize(),
         "help": f"What {name} is good for",
         "docs": "",
-        "origin": f"{name.split('.')[0]}-plugins",
+        "origin": f"{name.partition('.')[0]}-plugins",
         "version": "1.2",
         "first_party": False,
     }

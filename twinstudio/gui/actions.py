@@ -1,6 +1,7 @@
 """Everything the window can do, as named actions: for menus, keys and the palette."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
@@ -108,6 +109,13 @@ class Actions:
         self.watch = make(
             "Watch", window.arrange_watch, "", "The arrangement Twinstudio starts with"
         )
+        work = window.workbench
+        for name, what in (
+            ("plugins", "Plugins, their state, and the form that runs one"),
+            ("jobs", "The queue of jobs and their progress"),
+            ("runs", "Runs with results, log and provenance; compare two"),
+        ):
+            make(f"Show {name}", partial(work.show, name), "", what)
         self._theme_actions = self._themes()
         self._layout_menu: QMenu | None = None
 

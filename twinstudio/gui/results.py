@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QScrollArea,
     QTableWidget,
@@ -150,7 +149,7 @@ def scalar_texts(scalar: Scalar) -> tuple[str, str]:
     digits = 3
     if width > 0:
         largest = max(abs(value), abs(low), abs(high))
-        digits = min(max(math.ceil(math.log10(largest / width)) + 2, 3), 9)
+        digits = min(max(_decade(largest) - _decade(width) + 2, 3), 12)
     return (
         fmt.figure(value, unit, digits),
         f"{fmt.number(low, digits)} to {fmt.number(high, digits)}",
@@ -242,7 +241,7 @@ def grid(heads: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> QTableWidge
     made.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
-            item = QTableWidgetItem(cell if isinstance(cell, str) else fmt.number(cell))
+            item = QTableWidgetItem(_text(cell))
             if not isinstance(cell, str):
                 right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
                 item.setTextAlignment(right)
@@ -251,7 +250,6 @@ def grid(heads: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> QTableWidge
     head.setHighlightSections(False)
     head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     made.resizeColumnsToContents()
-    head.setSectionResizeMode(len(heads) - 1, QHeaderView.ResizeMode.Stretch)
     shown = min(len(rows), _MOST_SHOWN)
     made.setFixedHeight(_ROW_HEIGHT * shown + head.sizeHint().height() + 4)
     return made
@@ -268,12 +266,22 @@ def value_text(value: object) -> str:
     return str(value)
 
 
+def _decade(value: float) -> int:
+    return math.floor(math.log10(value) + 1e-9)
+
+
 def _cell(value: float | str | None, factor: float) -> float | str:
     if value is None:
         return fmt.NOTHING
     if isinstance(value, str):
         return value
     return value if isinstance(value, int) and factor == 1.0 else value * factor
+
+
+def _text(cell: float | str) -> str:
+    if isinstance(cell, str):
+        return cell
+    return fmt.count(cell) if isinstance(cell, int) else fmt.number(cell)
 
 
 def _png(data: bytes) -> QPixmap | None:

@@ -26,6 +26,7 @@ from twinstudio.gui.docks.log import LogDock
 from twinstudio.gui.docks.scene_tree import SceneTree
 from twinstudio.gui.docks.sources import SourcesDock
 from twinstudio.gui.docks.viewer import ViewerDock
+from twinstudio.gui.docks.workbench import Workbench
 from twinstudio.gui.palette import Palette
 from twinstudio.gui.plots.stack import PlotStack
 from twinstudio.gui.popover import Ask
@@ -82,6 +83,7 @@ class Window(QMainWindow):
         self.tree = SceneTree(self.bridge, self.selection)
         self.sources = SourcesDock(self.bridge, theme)
         self.log = LogDock(self.bridge, theme)
+        self.workbench = Workbench(self.bridge, theme)
         self.help = HelpDock()
         self.docks: dict[str, QDockWidget] = {}
         for name, title, widget in (
@@ -91,6 +93,7 @@ class Window(QMainWindow):
             ("gaps", "Gap", self.gaps),
             ("plots", "Plots", self.plots),
             ("log", "Log", self.log),
+            *self.workbench.panels,
             ("help", "Help", self.help),
         ):
             dock = QDockWidget(title, self)
@@ -136,7 +139,8 @@ class Window(QMainWindow):
         """Take the colours that are in force."""
         theme = look.chosen(self._app, self._choice)
         look.apply(self._app, theme)
-        for part in (self.plots, self.sources, self.log, self.toolbar, self.status):
+        parts = (self.plots, self.sources, self.log, self.workbench, self.toolbar, self.status)
+        for part in parts:
             part.restyle(theme)
 
     def choose_theme(self, choice: str) -> None:
@@ -167,6 +171,7 @@ class Window(QMainWindow):
         self.tabifyDockWidget(docks["gaps"], docks["help"])
         self.addDockWidget(bottom, docks["plots"])
         self.splitDockWidget(docks["plots"], docks["log"], Qt.Orientation.Vertical)
+        self.workbench.tabify(self, docks, "log")
         for name, dock in docks.items():
             dock.setVisible(name != "help")
         self._size_watch()
@@ -177,6 +182,7 @@ class Window(QMainWindow):
         docks, width, height = self.docks, self.width(), self.height()
         docks["sources"].raise_()
         docks["gaps"].raise_()
+        docks["log"].raise_()
         left, right = (
             min(320, width * 24 // 100),
             min(self.gaps.sizeHint().width() + 24, width * 2 // 5),
@@ -326,6 +332,7 @@ class Window(QMainWindow):
             self._settings.sync()
             self.hide()
             self.bridge.stop()
+            self.workbench.stop()
             self.viewer.stop()
             try:
                 self.bridge.session.close()

@@ -92,9 +92,14 @@ class JobsDock(Panel):
         self.model.restyle(theme)
         self.table.viewport().update()
 
+    def seen(self) -> None:
+        """Show how the jobs stand now."""
+        self.refresh()
+
     def refresh(self, frame: Frame | None = None) -> None:
         """Show how the jobs stand; called a few times a second while it can be seen."""
-        del frame
+        if frame is not None and not self.in_sight:
+            return
         jobs = self._bridge.session.workshop.jobs()
         waiting = [job.id for job in jobs if job.state == "queued"]
         self._places = {name: f"next {k}" for k, name in enumerate(waiting, start=1)}

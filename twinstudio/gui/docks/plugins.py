@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -122,10 +122,11 @@ class Details(QScrollArea):
 class PluginsDock(Panel):
     """List at the left; at the right the selected plugin, or its form.
 
-    started: id of a run that was queued from the form.
+    started: id of a run that was queued from the form. form_shown: another form.
     """
 
     started = Signal(str)
+    form_shown = Signal()
 
     def __init__(self, bridge: Bridge, theme: Theme) -> None:
         super().__init__()
@@ -169,9 +170,8 @@ class PluginsDock(Panel):
 
         self.reader.ask("plugins", read, self._take, self._refused)
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def seen(self) -> None:
         """Read the catalog when it is first seen."""
-        super().showEvent(event)
         if not self._read:
             self._read = True
             self._list()
@@ -290,6 +290,7 @@ class PluginsDock(Panel):
         self.side.addWidget(form)
         self.pages.setCurrentIndex(1)
         self.side.setCurrentWidget(form)
+        self.form_shown.emit()
         self._list()  # what was unused is enabled now
 
     def _form_refused(self, text: str) -> None:

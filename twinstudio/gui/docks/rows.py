@@ -13,9 +13,10 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     QSize,
     Qt,
+    QTimer,
     Signal,
 )
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QIcon, QShowEvent
 from PySide6.QtWidgets import QHeaderView, QLabel, QSizePolicy, QTableView, QToolButton, QWidget
 
 from twinstudio.gui.icons import icon
@@ -188,6 +189,27 @@ class Panel(QWidget):
     def minimumSizeHint(self) -> QSize:
         """Less than its parts would like: they scroll."""
         return QSize(240, 48)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Shown, though perhaps on its way behind a tab."""
+        super().showEvent(event)
+        self.look()
+
+    def look(self, _visible: bool = True) -> None:
+        """Call `seen` if it can be seen when docks have found their places."""
+        QTimer.singleShot(0, self, self._settle)
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether it can be seen; behind another tab Qt still calls it visible."""
+        return self.isVisible() and not self.visibleRegion().isEmpty()
+
+    def seen(self) -> None:
+        """It came to sight; what is read then is read here."""
+
+    def _settle(self) -> None:
+        if self.in_sight:
+            self.seen()
 
 
 def mark_icon(state: str, theme: Theme) -> QIcon:

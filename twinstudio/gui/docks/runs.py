@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -102,15 +101,16 @@ class RunsDock(Panel):
         self.state.setCurrentIndex(0)
         self.refresh()
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def seen(self) -> None:
         """Read the list whenever it comes to sight: other programs may have added runs."""
-        super().showEvent(event)
         self.refresh()
         self._read_patches()
 
     def _notice(self, frame: Frame) -> None:
         """Read the list anew when a job of this session has begun or ended."""
         del frame
+        if not self.in_sight:
+            return
         jobs = tuple((job.id, job.state) for job in self._bridge.session.workshop.jobs())
         if self._jobs is not None and jobs != self._jobs:
             self.refresh()

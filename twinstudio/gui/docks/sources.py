@@ -164,7 +164,7 @@ class SourcesDock(QWidget):
         self._grid.addWidget(label, row, column)
         return label
 
-    def _restarter(self, role: SourceName) -> Callable[[], None]:
+    def _restarter(self, role: SourceName) -> Callable[[], object]:
         return lambda: self._bridge.runner.run(f"{role}.restart")
 
     def restyle(self, theme: Theme) -> None:

@@ -1,12 +1,16 @@
 """Plugins, jobs and runs: three docks, and the ways between them."""
 
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDockWidget, QMainWindow
 
 from twinstudio.gui.bridge import Bridge
 from twinstudio.gui.docks.jobs import JobsDock
 from twinstudio.gui.docks.plugins import PluginsDock
+from twinstudio.gui.docks.rows import Panel
 from twinstudio.gui.docks.runs import RunsDock
 from twinstudio.gui.theme import Theme
+
+_ROOM = 320
 
 
 class Workbench:
@@ -17,6 +21,8 @@ class Workbench:
         self.jobs = JobsDock(bridge, theme)
         self.runs = RunsDock(bridge, theme)
         self._docks: dict[str, QDockWidget] = {}
+        self._window: QMainWindow | None = None
+        self.plugins.form_shown.connect(lambda: self.show("plugins"))
         self.plugins.started.connect(self._started)
         self.jobs.run_wanted.connect(self.show_run)
         self.jobs.plugins_wanted.connect(lambda: self.show("plugins"))
@@ -24,7 +30,7 @@ class Workbench:
         self.runs.reload_wanted.connect(self._reload)
 
     @property
-    def panels(self) -> tuple[tuple[str, str, QWidget], ...]:
+    def panels(self) -> tuple[tuple[str, str, Panel], ...]:
         """Name, title and content of each dock."""
         return (
             ("plugins", "Plugins", self.plugins),
@@ -34,9 +40,11 @@ class Workbench:
 
     def tabify(self, window: QMainWindow, docks: dict[str, QDockWidget], beside: str) -> None:
         """Put the three behind the dock `beside`."""
-        self._docks = docks
-        for name, _, _ in self.panels:
+        fresh, self._docks, self._window = not self._docks, docks, window
+        for name, _, panel in self.panels:
             window.tabifyDockWidget(docks[beside], docks[name])
+            if fresh:
+                docks[name].visibilityChanged.connect(panel.look)
         docks[beside].raise_()
 
     def restyle(self, theme: Theme) -> None:
@@ -51,11 +59,15 @@ class Workbench:
         self.runs.reader.close()
 
     def show(self, name: str) -> None:
-        """Bring one of the three to the front."""
-        dock = self._docks.get(name)
-        if dock is not None:
-            dock.show()
-            dock.raise_()
+        """Bring one of the three to the front, with room enough to work in it."""
+        dock, window = self._docks.get(name), self._window
+        if dock is None or window is None:
+            return
+        dock.show()
+        dock.raise_()
+        room = min(_ROOM, window.height() * 2 // 5)
+        if not dock.isFloating() and dock.height() < room:
+            window.resizeDocks([dock], [room], Qt.Orientation.Vertical)
 
     def show_run(self, run: str) -> None:
         """Show a run."""
