@@ -24,7 +24,7 @@ from twinstudio.gui.docks.jobs import elapsed_text, left_text
 from twinstudio.gui.docks.rows import MARKS, Rows, RowTable
 from twinstudio.gui.docks.runs import RunsDock
 from twinstudio.gui.docks.workbench import Workbench
-from twinstudio.gui.forms.editors import NumberEditor
+from twinstudio.gui.forms.editors import NumberEditor, TextEditor
 from twinstudio.gui.reader import Reader
 from twinstudio.gui.results import ResultsView, picture, scalar_texts
 from twinstudio.gui.theme import DARK, LIGHT
@@ -760,3 +760,22 @@ def test_that_a_layout_from_before_the_docks_still_fits(
     assert window.log.isVisible()
     window.workbench.show("runs")
     seen(qtbot, lambda: window.workbench.runs.in_sight)
+
+
+def test_that_typing_into_a_form_is_no_shortcut(
+    make_window: Callable[[FakeSession], Window], qtbot: QtBot
+) -> None:
+    session = FakeSession()
+    window = make_window(session)
+    qtbot.wait(20)
+    window.workbench.plugins.open_form("acme.everything")
+    seen(qtbot, lambda: window.workbench.plugins.form is not None)
+    form = window.workbench.plugins.form
+    assert form is not None
+    editor = form.params.editors["label"]
+    assert isinstance(editor, TextEditor)
+    editor.line.clear()
+    qtbot.keyClicks(editor.line, "r c d g [ + -")
+    assert editor.line.text() == "r c d g [ + -"
+    assert session.ran == []
+    assert window.bridge.timeline.live

@@ -13,6 +13,7 @@ from twinstudio.gui.notices import Notices
 from twinstudio.model.errors import TwinstudioError
 
 _PATIENCE = 1.0
+_COMMAND = "command "
 Then = Callable[[Any], object]
 Failed = Callable[[str], object]
 
@@ -64,7 +65,7 @@ class Reader(QObject):
         """Hand on how a command ended, as `ask` does; None is a command that was not begun."""
         if future is None or self._closed:
             return
-        wish = self._wish(f"command {id(future)}", future.result, then, failed)
+        wish = self._wish(f"{_COMMAND}{id(future)}", future.result, then, failed)
         future.add_done_callback(lambda _done: self._make(wish))
 
     def forget(self, slot: str) -> None:
@@ -103,14 +104,15 @@ class Reader(QObject):
         wish, error = answer.wish, answer.error
         if self._closed or self._newest[wish.slot] != wish.number:
             return
-        if wish.slot.startswith("command "):
+        command = wish.slot.startswith(_COMMAND)
+        if command:
             del self._newest[wish.slot]
         if error is None:
             wish.then(answer.value)
-            return
-        if not isinstance(error, TwinstudioError):
+        elif isinstance(error, TwinstudioError):
+            wish.failed(str(error))
+        else:
             text = f"a fault: {type(error).__name__}: {error}"
-            self._notices.say("alarm", wish.slot, text)
+            if not command:  # of commands the runner tells
+                self._notices.say("alarm", wish.slot, text)
             wish.failed(text)
-            return
-        wish.failed(str(error))

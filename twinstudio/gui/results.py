@@ -164,14 +164,18 @@ def curve(series: Series, theme: Theme) -> QWidget:
     plot.setMenuEnabled(False)
     plot.hideButtons()
     plot.setMouseEnabled(x=False, y=False)
-    for side, unit in (("bottom", series.x_unit), ("left", series.y_unit)):
+    units = [fmt.shown(name) for name in (series.x_unit, series.y_unit)]
+    for side, (unit, _) in zip(("bottom", "left"), units, strict=True):
         axis = plot.getAxis(side)
         axis.enableAutoSIPrefix(False)
         axis.setPen(theme.line)
         axis.setTextPen(theme.faint)
-        axis.setLabel("" if unit == "1" else unit, color=theme.faint)
+        axis.setLabel(unit, color=theme.faint)
     plot.showGrid(x=True, y=True, alpha=0.15)
-    x, y = np.array(series.x, dtype=float), np.array(series.y, dtype=float)
+    x, y = (
+        np.array(values, dtype=float) * factor
+        for values, (_, factor) in zip((series.x, series.y), units, strict=True)
+    )
     # A line needs two readings beside each other; fewer are dots.
     dots = len(x) < 3
     plot.plot(

@@ -145,6 +145,7 @@ class PluginsDock(Panel):
         self.side = QStackedWidget()
         self.side.addWidget(self.details)
         self.empty = Empty("Plugins are being read", "")
+        self.empty.text.setTextFormat(Qt.TextFormat.PlainText)
         self.empty.offer("Read again", "Look again for plugins", self.refresh)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)
@@ -291,6 +292,7 @@ class PluginsDock(Panel):
         self.pages.setCurrentIndex(1)
         self.side.setCurrentWidget(form)
         self.form_shown.emit()
+        next(iter((form.params.editors | form.rest.editors).values())).setFocus()
         self._list()  # what was unused is enabled now
 
     def _form_refused(self, text: str) -> None:

@@ -72,6 +72,7 @@ class RunsDock(Panel):
         self.said = words("", "faint")
         self._make_buttons()
         self.empty = Empty("Runs are being read", "")
+        self.empty.text.setTextFormat(Qt.TextFormat.PlainText)
         self.empty.offer("Choose a plugin…", "Show the plugins", self.plugins_wanted.emit)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from twinstudio.gui import format as fmt
-from twinstudio.gui.docks.rows import button, words
+from twinstudio.gui.docks.rows import button, tip, words
 from twinstudio.gui.results import ResultsView, value_text
 from twinstudio.gui.theme import GRID, Theme, code_font, number_font
 from twinstudio.jobs.compare import Comparison, environment
@@ -80,7 +80,7 @@ class Facts(QTreeWidget):
             top = QTreeWidgetItem([title])
             for row in rows:
                 item = QTreeWidgetItem(list(row))
-                item.setToolTip(len(row) - 1, row[-1])
+                item.setToolTip(len(row) - 1, tip(row[-1]))
                 top.addChild(item)
             self.addTopLevelItem(top)
             top.setFirstColumnSpanned(True)
@@ -180,7 +180,7 @@ class RunPages(QWidget):
         for origin in origins:
             texts = (value_text(origin.nominal), value_text(origin.value), origin.run)
             item = QTreeWidgetItem([origin.key, *texts, origin.reason])
-            item.setToolTip(4, origin.reason)
+            item.setToolTip(4, tip(origin.reason))
             self.origins.addTopLevelItem(item)
         for column in range(4):
             self.origins.resizeColumnToContents(column)

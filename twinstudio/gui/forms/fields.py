@@ -103,14 +103,20 @@ class Fields(QWidget):
 
     def restore(self) -> None:
         """Show the defaults; what is required is empty."""
+        blocked = self.blockSignals(True)  # one check will do
         for field in self._fields:
             self.editors[field.name].show_value(field.default)
             self._edited(field)
+        self.blockSignals(blocked)
+        self.changed.emit()
 
     def show_values(self, values: Mapping[str, Any]) -> list[str]:
         """Show `values`, plain data in SI; returns the names that there are no controls for."""
+        blocked = self.blockSignals(True)
         for name in values.keys() & self.editors.keys():
             self.editors[name].show_value(values[name])
+        self.blockSignals(blocked)
+        self.changed.emit()
         return sorted(values.keys() - self.editors.keys())
 
     def given(self) -> dict[str, Any]:
