@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import psutil
 import pytest
 
@@ -29,6 +30,11 @@ class QtBlocker(importlib.abc.MetaPathFinder):
 # In the background of a script SIGINT is ignored, and so it would be by all that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Continuous integration tries the same examples every time; at a desk they are fresh ones.
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 if os.environ.get("TWINSTUDIO_BLOCK_QT"):
     sys.meta_path.insert(0, QtBlocker())

@@ -124,8 +124,8 @@ def _curve(values: tuple[float, ...]) -> str:
     """A curve in words: enough to see that it differs, and roughly how."""
     array = np.array(values, dtype=float)
     known = array[np.isfinite(array)]
-    mean = f", mean {known.mean():.9g}" if len(known) else ""
-    return f"{len(array)} points{mean}, {_hash(array.tobytes())}"
+    span = f", {known.min():.9g} to {known.max():.9g}" if len(known) else ""
+    return f"{len(array)} points{span}, {_hash(array.tobytes())}"
 
 
 def _hash(data: bytes) -> str:
