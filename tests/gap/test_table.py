@@ -259,3 +259,25 @@ def test_that_a_pause_of_years_needs_no_grid_over_it() -> None:
     found = delays(Block(layout, stamps, values), *kinds, ["a"])["a"]
     assert isinstance(found, Lag)
     assert abs(found.seconds - 0.010) < 1e-3
+
+
+def test_that_parts_counted_apart_add_up_to_the_whole():
+    pair = random_pair(3)
+    whole, first = RunAccumulator(kinematics=arm()), RunAccumulator(kinematics=arm())
+    whole.add(pair)
+    parts = []
+    for rows in (slice(0, 50), slice(50, 51), slice(51, 200)):
+        parts.append(RunAccumulator(kinematics=arm()))
+        parts[-1].add(part(pair, rows))
+    first.add(part(pair, slice(0, 0)))
+    summed = whole.like()
+    for each in (first, *parts):
+        summed.absorb(each.totals)
+    one, other = as_json(whole.table()), as_json(summed.table())
+    assert one.keys() == other.keys()
+    for joint, again in zip(one["joints"], other["joints"], strict=True):
+        for key, value in joint.items():
+            same = pytest.approx(again[key], rel=1e-12) if isinstance(value, float) else again[key]
+            assert value == same, key
+    assert (one["samples"], one["seconds"]) == (other["samples"], other["seconds"])
+    assert one["tcp_rmse_mm"] == pytest.approx(other["tcp_rmse_mm"], rel=1e-12)

@@ -70,15 +70,33 @@ def tabulate(
     return run.table(timing=timing, floor=floor, notes=notes)
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over some pairs, that can be added up. start, end: ns; 0 before the first."""
+
+    sums: Sums | None
+    tool: Sums | None
+    samples: int
+    start: int
+    end: int
+
+
 class RunAccumulator:
     """Adds up pairs of one layout as they come; O(new data) in time, O(1) in memory."""
 
-    def __init__(self, *, kinematics: Kinematics | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        kinematics: Kinematics | None = None,
+        layout: Layout | None = None,
+        remarks: tuple[str, ...] = (),
+    ) -> None:
+        """`layout`, `remarks`: of pairs counted elsewhere, see `like`."""
         self._kinematics = kinematics
-        self._layout: Layout | None = None
+        self._layout = layout
         self._sums: Sums | None = None
         self._tool: Sums | None = None
-        self._remarks: tuple[str, ...] = ()
+        self._remarks = remarks
         self._samples = 0
         self._start = self._end = 0
 
@@ -91,16 +109,36 @@ class RunAccumulator:
             raise LayoutError("pairs of different layouts cannot be added; start a new table")
         if not len(pair):
             return
-        sums = Sums.of(pair.twin, pair.cell)
-        self._sums = sums if self._sums is None else self._sums + sums
+        self._sums = _together(self._sums, Sums.of(pair.twin, pair.cell))
         distance = self._distance(pair)
         if distance is not None:
             tool = Sums.of(distance[:, None], np.zeros((len(pair), 1)))
-            self._tool = tool if self._tool is None else self._tool + tool
+            self._tool = _together(self._tool, tool)
         if not self._samples:
             self._start = int(pair.stamps[0])
         self._samples += len(pair)
         self._end = int(pair.stamps[-1])
+
+    @property
+    def totals(self) -> Totals:
+        """What was counted so far."""
+        return Totals(self._sums, self._tool, self._samples, self._start, self._end)
+
+    def absorb(self, later: Totals) -> None:
+        """Count what another accumulator of the same layout counted after this one."""
+        if not later.samples:
+            return
+        self._sums = _together(self._sums, later.sums)
+        self._tool = _together(self._tool, later.tool)
+        self._start = self._start if self._samples else later.start
+        self._samples += later.samples
+        self._end = later.end
+
+    def like(self) -> "RunAccumulator":
+        """An empty accumulator for pairs of the same layout, with the same remarks."""
+        return RunAccumulator(
+            kinematics=self._kinematics, layout=self._layout, remarks=self._remarks
+        )
 
     def table(
         self,
@@ -209,6 +247,12 @@ class RunAccumulator:
                     f" out, most of them of {worst} ({int(left_out.max())} of {self._samples})"
                 )
         return lines
+
+
+def _together(one: Sums | None, other: Sums | None) -> Sums | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 def joint_names(layout: Layout) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from msgspec import structs
 from twinstudio.flow.align import pair
 from twinstudio.flow.history import History
 from twinstudio.flow.protocol import Event
-from twinstudio.gap.table import RunAccumulator, Timing, tabulate
+from twinstudio.gap.table import RunAccumulator, Timing
 from twinstudio.model.block import Block
 from twinstudio.model.errors import AlignError
 from twinstudio.model.gaps import GapTable, Spread
@@ -27,6 +27,8 @@ from twinstudio.session.source import Source
 COMPARED = ("joint.position", "joint.velocity", "joint.effort", "joint.current", "tcp.pose")
 LONGEST_PIECE = 2_000_000_000
 SETTLE_NS = 20_000_000
+PART = 500_000_000
+"""ns: the sliding window moves on in parts of this length."""
 FIRST = int(np.iinfo(np.int64).min)
 JUMPS = ("synchronised", "resynchronised", "reset", "seek", "loop", "log-clock")
 """Codes of events after which a source stands somewhere else without having moved there."""
@@ -51,7 +53,8 @@ class GapLine:
             self._layouts = layouts
             self._names = shared_signals(*layouts) if layouts else ()
             self._history: History | None = None
-            self._pairs: deque[Pair] = deque()
+            self._parts: deque[RunAccumulator] = deque()
+            self._part_ends = 0
             self._run: RunAccumulator | None = None
             self._timed: GapTable | None = None
             self._cell_from = FIRST
@@ -64,11 +67,16 @@ class GapLine:
         with self._lock:
             return self._history
 
+    def learn(self, kinematics: Kinematics) -> None:
+        """From now on tell the tool's distance too; the run starts anew with it."""
+        self.kinematics = kinematics
+        self.reset()
+
     def reset(self) -> None:
         """Start the run's figures anew; histories stay."""
         with self._lock:
             self._run = None
-            self._pairs.clear()
+            self._parts.clear()
 
     def heard(self, role: SourceName, event: Event) -> None:
         """Mind an event of a source: a jump is no motion, so delays are taken after it.
@@ -82,7 +90,7 @@ class GapLine:
             self._gap_from = event.stamp
             with self._lock:
                 self._history = self._run = None
-                self._pairs.clear()
+                self._parts.clear()
 
     def advance(self, twin: Source, cell: Source) -> None:
         """Pair what has come in since the last call, up to `LONGEST_PIECE` ns of it."""
@@ -150,10 +158,13 @@ class GapLine:
             )
             self._paired += len(piece)
             self._run.add(piece)
-            self._pairs.append(piece)
-            oldest = piece.stamps[-1] - int(self.window * 1e9)
-            while self._pairs and self._pairs[0].stamps[-1] < oldest:
-                self._pairs.popleft()
+            if not self._parts or piece.stamps[-1] >= self._part_ends:
+                self._parts.append(RunAccumulator(kinematics=self.kinematics))
+                self._part_ends = int(piece.stamps[-1]) + PART
+            self._parts[-1].add(piece)
+            oldest = int(piece.stamps[-1]) - int(self.window * 1e9)
+            while self._parts[0].totals.end < oldest:
+                self._parts.popleft()
 
     def tables(
         self, twin: Source, cell: Source, *, delays: bool
@@ -164,15 +175,19 @@ class GapLine:
             it takes three times as long as the rest. Without it the last ones stand.
         """
         with self._lock:
-            pairs, run = list(self._pairs), self._run
-        if not pairs or run is None:
+            parts, run = list(self._parts), self._run
+        if not parts or run is None:
             return None, None
         # Only this thread adds to `run`, and nobody may wait for what takes this long.
         if delays or self._timed is None:
             timing = Timing(cell=self._recent(cell), twin=self._recent(twin))
             self._timed = run.table(timing=timing)
-        window = tabulate(_joined(pairs), kinematics=self.kinematics)
-        return _completed(window, self._timed, cell), _completed(run.table(), self._timed, cell)
+        window = run.like()
+        for part in parts:
+            window.absorb(part.totals)
+        return _completed(window.table(), self._timed, cell), _completed(
+            run.table(), self._timed, cell
+        )
 
     def _recent(self, source: Source) -> Block | None:
         """The source's samples in the sliding window, after its last jump."""
@@ -233,13 +248,3 @@ def _transport(source: Source) -> Spread | None:
     if np.isnan(health.latency_p50):
         return None
     return Spread(p50=health.latency_p50, p99=health.latency_p99)
-
-
-def _joined(pairs: list[Pair]) -> Pair:
-    return Pair(
-        pairs[0].layout,
-        np.concatenate([piece.stamps for piece in pairs]),
-        np.vstack([piece.twin for piece in pairs]),
-        np.vstack([piece.cell for piece in pairs]),
-        max(piece.uncertainty for piece in pairs),
-    )

@@ -39,7 +39,7 @@ from twinstudio.session.workshop import Workshop
 
 TICK_SECONDS = 0.05
 TABLES_EVERY = 0.5
-DELAYS_EVERY = 2.0
+DELAYS_EVERY = 4.0
 STATUS_EVERY = 0.2
 HISTORY_BYTES = 256 * 2**20
 WINDOW_SECONDS = 10.0
@@ -233,7 +233,7 @@ class Session:
         if twin is None or cell is None:
             return
         if self._gap.kinematics is None and self.geometry is not None:
-            self._gap.kinematics = Kinematics(self.geometry.tree)
+            self._gap.learn(Kinematics(self.geometry.tree))
         self._gap.advance(twin, cell)
 
     def _tabulate(self, *, delays: bool) -> None:
