@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from twinstudio.gui.docks.help import pages
 from twinstudio.gui.docks.viewer import link_errors
+from twinstudio.gui.settings import open_settings, restore_layout, save_layout
 from twinstudio.gui.window import Window
 from twinstudio.model.gaps import Lag
 from twinstudio.model.geometry import SceneGeometry
@@ -567,3 +568,13 @@ def test_that_a_replay_that_rests_is_no_trouble(window: Window, session: FakeSes
     ticks(window)
     assert window.status.cell.text() == "cell silent"
     assert window.sources.words.text() == "cell: no samples"
+
+
+def test_that_an_arrangement_of_other_docks_is_left_unused(window: Window, tmp_path: Path) -> None:
+    settings = open_settings(tmp_path)
+    save_layout(settings, "mine", window)
+    assert restore_layout(settings, "mine", window)
+    extra = QDockWidget("Extra", window)
+    extra.setObjectName("extra")
+    window.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, extra)
+    assert not restore_layout(settings, "mine", window)

@@ -1,6 +1,7 @@
 """Starting the window on a session, and measuring it."""
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ def create_application(arguments: list[str] | None = None) -> QApplication:
     existing = QApplication.instance()
     if isinstance(existing, QApplication):
         return existing
+    # Mesa's software renderer would take every core; the window and the twin want one each.
+    os.environ.setdefault("LP_NUM_THREADS", str(max(0, (os.cpu_count() or 1) - 2)))
     QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
     app = QApplication(arguments or ["twinstudio"])
     app.setApplicationName("twinstudio")

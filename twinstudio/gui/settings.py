@@ -1,14 +1,13 @@
 """What the window remembers between runs, and how it stays on the screen."""
 
 from pathlib import Path
+from zlib import crc32
 
 from platformdirs import user_config_path
 from PySide6.QtCore import QRect, QSettings
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-# Goes up when docks are renamed: an older arrangement is then left unused.
-VERSION = 1
 _VISIBLE = 64
 
 
@@ -20,15 +19,21 @@ def open_settings(folder: Path | None = None) -> QSettings:
 
 def save_layout(settings: QSettings, name: str, window: QMainWindow) -> None:
     """Remember the arrangement of `window` under `name`."""
-    settings.setValue(f"layouts/{name}/state", window.saveState(VERSION))
+    settings.setValue(f"layouts/{name}/state", window.saveState(_version(window)))
 
 
 def restore_layout(settings: QSettings, name: str, window: QMainWindow) -> bool:
     """Arrange `window` as remembered under `name`; False when there is no such layout."""
     state = settings.value(f"layouts/{name}/state")
-    restored = state is not None and window.restoreState(state, VERSION)
+    restored = state is not None and window.restoreState(state, _version(window))
     rescue(window)
     return bool(restored)
+
+
+def _version(window: QMainWindow) -> int:
+    """A number of the docks there are: an arrangement of others would leave new ones anywhere."""
+    names = sorted(dock.objectName() for dock in window.findChildren(QDockWidget))
+    return crc32("\n".join(names).encode()) & 0x7FFF_FFFF
 
 
 def layouts(settings: QSettings) -> list[str]:
