@@ -20,10 +20,9 @@ def measure(seconds: float) -> list[Row]:
     stats = told["stats"]
     p99, worst = stats["delay_p99"] * 1e3, stats["delay_max"] * 1e3
     fps, view, curves = stats["fps"], told["view_fps"], told["curves"]
-    # The display tick is a timer of whole milliseconds: 33 ms are 30.3 a second.
     return [
         Row("window.curves", curves, "curves shown", f">= {CURVES}", curves >= CURVES),
-        Row("window.fps", fps, "plots, 1/s", f">= {FPS}", round(fps) >= FPS),
+        Row("window.fps", fps, "plots, 1/s", f">= {FPS}", fps >= FPS),
         Row("window.view_fps", view, "3D view, 1/s", f">= {VIEW_FPS}", view >= VIEW_FPS),
         Row("window.delay_p99", p99, "ms, event loop", "< 20", p99 < 20.0),
         Row("window.delay_max", worst, "ms, event loop", "<= 100", worst <= 100.0),
