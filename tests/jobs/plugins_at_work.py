@@ -429,7 +429,9 @@ def _(context):
 
 @command("RemovesItsRun")
 def _(context):
-    shutil.rmtree(context.scratch.parent)
+    run = context.scratch.parent
+    while run.exists():  # the record that tells of its start may be written meanwhile
+        shutil.rmtree(run, ignore_errors=True)
     return []
 
 
