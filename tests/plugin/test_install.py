@@ -90,7 +90,7 @@ def test_that_an_environment_of_the_operating_system_is_left_alone(
 
 def test_that_only_packages_with_plugins_are_uninstalled(site: Path) -> None:
     distribute(site, "acme-reach")
-    assert install.removable("acme-reach") == "acme-reach 1.0"
+    assert str(install.plan_removal("acme-reach")) == "uninstall acme-reach 1.0"
     with pytest.raises(PluginError, match="package 'numpy' has no plugins"):
         install.uninstall("numpy", print)
     with pytest.raises(PluginError, match="no package 'acme-nowhere' is installed"):

@@ -250,7 +250,7 @@ def uninstall(
     from twinstudio.cli import show
     from twinstudio.plugin import install as installer
 
-    _told(f"will uninstall {installer.removable(name)}", as_json)
+    _told(f"will {installer.plan_removal(name)}", as_json)
     _agreed(yes)
     installer.uninstall(name, lambda line: _told(line, as_json))
     if as_json:

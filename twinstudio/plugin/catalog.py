@@ -6,10 +6,11 @@ and traceback in its entry, and nothing else is affected.
 
 import contextlib
 import difflib
+import importlib
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from twinstudio.plugin import loading
 from twinstudio.plugin.choices import Choices
 from twinstudio.plugin.folders import Folder
 from twinstudio.plugin.kinds import Plugin
-from twinstudio.plugin.manifest import Installed, Offer, Source
+from twinstudio.plugin.manifest import Installed, Offer, Source, normal_name
 from twinstudio.plugin.probing import LONGEST, probe
 
 FIRST_PARTY = frozenset({"twinstudio-metrics"})
@@ -38,6 +39,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     state: *unused* until it was imported, then *enabled* (it fits) or *failed*;
         *disabled* by the user or by safe mode.
     reason: why it is disabled or failed, one line. trace: traceback of the failure, or "".
+    restart: why this process must be started anew to use it, one line, or "".
     """
 
     id: str
@@ -51,6 +53,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     reason: str = ""
     trace: str = ""
+    restart: str = ""
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +97,7 @@ class Catalog:
         self._offers: tuple[Offer, ...] | None = None
         self._outcomes: dict[Offer, _Outcome] = {}
         self._ran: dict[Offer, _Outcome] = {}  # failures of runs; the class may well be sound
+        self._replaced: dict[str, str] = {}  # distribution -> version that was imported here
 
     def entries(self) -> tuple[Entry, ...]:
         """Every plugin, first-party first, then by id; imports nothing."""
@@ -118,6 +122,13 @@ class Catalog:
         if outcome.cls is None:
             raise PluginError(outcome.reason, where=f"plugin '{plugin}'", hint=outcome.hint)
         return outcome.cls
+
+    def offer(self, plugin: str) -> Offer:
+        """What announces `plugin`, for a process that is to load it; imports nothing.
+
+        Raises PluginError if it is unknown, badly announced or disabled.
+        """
+        return self._usable(plugin)
 
     def probe(self, plugin: str, *, timeout: float = LONGEST) -> Entry:
         """Import `plugin` in a child process first, unless it was loaded or has failed already.
@@ -147,16 +158,26 @@ class Catalog:
                 self.load(plugin)
         return self.entry(plugin)
 
-    def refresh(self) -> tuple[Entry, ...]:
+    def refresh(self, replaced: Collection[str] = ()) -> tuple[Entry, ...]:
         """Look at the sources anew, e.g. after an installation.
 
         Keeps what is loaded, but of what has changed nothing: its next use imports it anew.
+        replaced: distributions whose files have changed, perhaps under the same version.
         """
+        names = {normal_name(name) for name in replaced}
         with self._importing, self._lock:
+            before = self._offers or ()
+            importlib.invalidate_caches()
             self._offers = None
             known = set(self._known())
-            changed = {offer.origin: offer for offer in self._outcomes if offer not in known}
+            changed = {
+                offer.origin: offer
+                for offer in (*before, *self._outcomes)
+                if offer not in known or (offer.distribution and normal_name(offer.origin) in names)
+            }
             for offer in changed.values():
+                if offer.distribution and loading.is_imported(offer):
+                    self._replaced[offer.origin] = offer.version
                 self._drop(offer)
             return self.entries()
 
@@ -176,6 +197,11 @@ class Catalog:
                 trace = trace or _trace(error)
                 error = f"{type(error).__name__}: {error}"
             self._ran[offer] = _Outcome(reason=_one_line(error), trace=trace)
+
+    def note_success(self, plugin: str) -> None:
+        """Forget that an earlier run failed: the newest one has not."""
+        with self._lock:
+            self._ran.pop(self._offer(plugin), None)
 
     def digest(self, plugin: str) -> str:
         """Content hash of the plugin's source (sha256, hex), for the record of a run."""
@@ -237,6 +263,16 @@ class Catalog:
             state=state,
             reason=reason,
             trace=trace,
+            restart=self._restart(offer),
+        )
+
+    def _restart(self, offer: Offer) -> str:
+        old = self._replaced.get(offer.origin)
+        if old is None:
+            return ""
+        return (
+            f"version {old} was in use when it was replaced, and parts of it are still loaded;"
+            " restart Twinstudio"
         )
 
     def _state(self, offer: Offer) -> tuple[State, str, str]:

@@ -4,11 +4,12 @@ A plugin is a Python distribution and runs with all rights of the user; nothing
 here makes a stranger's code safe.
 """
 
+import importlib
 import re
-import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 
 from twinstudio.model.errors import PluginError
+from twinstudio.plugin import pipchild
 from twinstudio.plugin.manifest import GROUP
 
 NOTE = "A plugin runs with all your rights: install only what you trust."
@@ -27,64 +29,88 @@ _UNREACHABLE = re.compile(
 )
 
 
+class Stopped(PluginError):  # noqa: N818 - an outcome, asked for
+    """It was asked to end before it was done."""
+
+
 class PlannedChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One distribution that will be installed; `before` is the version there is, or ""."""
+    """What becomes of one distribution.
+
+    version: the one to come, "" for none. before: the one there is, "" for none.
+    """
 
     name: str
     version: str
     before: str = ""
 
     def __str__(self) -> str:
+        if not self.version:
+            return f"uninstall {self.name} {self.before}"
         if not self.before:
             return f"install {self.name} {self.version}"
         return f"replace {self.name} {self.before} by {self.version}"
 
 
-def plan(what: str, *, offline: bool = False) -> tuple[PlannedChange, ...]:
+def plan(
+    what: str,
+    say: Say = lambda _: None,
+    *,
+    offline: bool = False,
+    stop: threading.Event | None = None,
+) -> tuple[PlannedChange, ...]:
     """What installing `what` would change; installs nothing.
 
     what: a wheel, the folder of a project, or a package's name as pip takes it.
-    offline: ask no index, and build with what is installed.
-    Raises PluginError, also when the index cannot be reached.
+    say: gets each line of pip. offline: ask no index, and build with what is installed.
+    stop: ends it when set. Raises PluginError, also when the index cannot be reached,
+    and Stopped.
     """
     _allowed()
     with tempfile.TemporaryDirectory(prefix="twinstudio-plan-") as folder:
         report = Path(folder) / "report.json"
-        _pip(
-            ["install", "--dry-run", "--report", str(report), *_arguments(what, offline)],
-            lambda _: None,
-            what,
-        )
+        options = ["install", "--dry-run", "--report", str(report)]
+        _pip([*options, *_arguments(what, offline)], say, what, stop)
         listed = msgspec.json.decode(report.read_bytes())["install"]
     return tuple(_planned(item["metadata"]) for item in listed)
 
 
-def install(what: str, say: Say, *, offline: bool = False) -> None:
-    """Install `what`; each line of pip goes to `say` as it comes. Raises PluginError."""
+def install(
+    what: str, say: Say, *, offline: bool = False, stop: threading.Event | None = None
+) -> None:
+    """Install `what`; arguments and errors as those of `plan`."""
     _allowed()
-    _pip(["install", *_arguments(what, offline)], say, what)
+    _pip(["install", *_arguments(what, offline)], say, what, stop)
 
 
-def removable(name: str) -> str:
-    """Name and version of distribution `name`, which must be one of plugins.
+def plan_removal(name: str) -> PlannedChange:
+    """What uninstalling distribution `name` would change; it must be one of plugins.
 
     Raises PluginError if it is not installed, has no plugins, or may not be changed.
     """
     _allowed()
     try:
         found = distribution(name)
-    except PackageNotFoundError as error:
+    except (PackageNotFoundError, ValueError) as error:
         hint = "'twinstudio plugins list' shows what each plugin comes from"
         raise PluginError(f"no package '{name}' is installed", hint=hint) from error
     if not found.entry_points.select(group=GROUP):
         raise PluginError(f"package '{name}' has no plugins", hint="use pip for other packages")
-    return f"{found.name} {found.version}"
+    return PlannedChange(name=found.name, version="", before=found.version)
 
 
-def uninstall(name: str, say: Say) -> None:
-    """Uninstall distribution `name`, which must be one of plugins. Raises PluginError."""
-    removable(name)
-    _pip(["uninstall", "--yes", name], say, name)
+def uninstall(name: str, say: Say, *, stop: threading.Event | None = None) -> None:
+    """Uninstall distribution `name`, which must be one of plugins; errors as of `plan`."""
+    known = plan_removal(name)
+    _pip(["uninstall", "--yes", known.name], say, name, stop)
+
+
+def version_of(name: str) -> str:
+    """Version of the distribution `name` that is installed now, "" without one."""
+    importlib.invalidate_caches()  # another process may have changed it a moment ago
+    try:
+        return distribution(name).version
+    except (PackageNotFoundError, ValueError):
+        return ""
 
 
 def _arguments(what: str, offline: bool) -> list[str]:
@@ -112,33 +138,20 @@ def _allowed() -> None:
 
 def _planned(metadata: dict[str, Any]) -> PlannedChange:
     name = metadata["name"]
-    try:
-        before = distribution(name).version
-    except PackageNotFoundError:
-        before = ""
-    return PlannedChange(name=name, version=metadata["version"], before=before)
+    return PlannedChange(name=name, version=metadata["version"], before=version_of(name))
 
 
-def _pip(arguments: Sequence[str], say: Say, what: str) -> None:
-    command = [sys.executable, "-m", "pip", *arguments]
+def _pip(arguments: Sequence[str], say: Say, what: str, stop: threading.Event | None) -> None:
     common = ["--disable-pip-version-check", "--no-input", "--no-color"]
     if arguments[0] == "install":
         common += ["--progress-bar", "off"]
-    lines: list[str] = []
-    with subprocess.Popen(  # noqa: S603 - our own Python; a name never begins with '-'
-        [*command, *common],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as child:
-        assert child.stdout is not None
-        for line in child.stdout:
-            lines.append(line.rstrip())
-            say(lines[-1])
-    if child.returncode:
-        raise _failure(lines, what)
+    ended = pipchild.run([*arguments, *common], say, stop or threading.Event())
+    if ended.status and ended.stopped:
+        raise Stopped(f"pip was stopped before '{what}' was done")
+    if ended.status < 0:
+        raise PluginError(f"pip was ended by signal {-ended.status} while it handled '{what}'")
+    if ended.status:
+        raise _failure(ended.lines, what)
 
 
 def _failure(lines: Sequence[str], what: str) -> PluginError:

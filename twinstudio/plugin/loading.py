@@ -53,6 +53,12 @@ def forget(offer: Offer) -> None:
     importlib.invalidate_caches()
 
 
+def is_imported(offer: Offer) -> bool:
+    """Whether anything of `offer`'s package is imported in this process."""
+    root = module_name(offer).partition(".")[0]
+    return root in sys.modules
+
+
 def module_name(offer: Offer) -> str:
     """Name under which the module of `offer` is imported."""
     if offer.distribution:

@@ -85,6 +85,11 @@ class Offer:
     problem: str = ""
 
 
+def normal_name(distribution: str) -> str:
+    """Name of a distribution as names are compared: in lower case, any run of ``-_.`` a hyphen."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
 class Source(Protocol):
     """Where plugins come from."""
 
@@ -106,7 +111,7 @@ class Installed:
             if GROUP not in _text(distribution, "entry_points.txt"):
                 continue
             name, version = _name_and_version(distribution)
-            key = re.sub(r"[-_.]+", "-", name).lower()
+            key = normal_name(name)
             if key not in found:
                 found[key] = list(_announced(distribution, name, version))
         return [offer for offers in found.values() for offer in offers]
