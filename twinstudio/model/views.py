@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from twinstudio.model.gaps import GapTable
 from twinstudio.model.health import Health
+from twinstudio.model.measured import Measured
 
 Floats = NDArray[np.float64]
 SourceName = Literal["cell", "twin"]
@@ -58,10 +59,28 @@ class ReplayView:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MetricView:
+    """A metric that the user chose, and what it last said of the sliding window.
+
+    key: names it in commands. state: *waiting* for a first answer, *measuring*, or
+    *failed* and taken out, with the reason in ``measured.error``.
+    start, end: the stretch its figures are over, ns on the session clock; 0 before the first.
+    """
+
+    key: str
+    title: str
+    state: Literal["waiting", "measuring", "failed"]
+    measured: Measured
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """A session at one instant; `now` is ns on the session clock.
 
     window, run: the gap over the sliding window and since the start.
+    metrics: of plugins, in the order in which they were chosen.
     real_time: simulated over real time of the twin, 1.0 is real time.
     lateness: 99th percentile of how late twin steps are [s].
     """
@@ -74,6 +93,7 @@ class Snapshot:
     replay: ReplayView | None = None
     real_time: float = float("nan")
     lateness: float = float("nan")
+    metrics: tuple[MetricView, ...] = ()
 
     def source(self, role: SourceName) -> SourceView | None:
         """The source of that role, if there is one."""

@@ -189,6 +189,34 @@ class GapLine:
             run.table(), self._timed, cell
         )
 
+    def pair(self, twin: Source, cell: Source) -> Pair | None:
+        """The pair that the sliding window's table is made of, None while there is none.
+
+        Its samples may reach back less far than a long window, as far as history does.
+        """
+        with self._lock:
+            totals = [part.totals for part in self._parts]
+            names = self._names
+        held = twin.history, cell.history, twin.clock, cell.clock
+        twin_history, cell_history, twin_clock, cell_clock = held
+        if not totals or twin_history is None or cell_history is None:
+            return None
+        if twin_clock is None or cell_clock is None:
+            return None
+        ends = np.array([totals[0].start, totals[-1].end], dtype=np.int64)
+        first, last = map(int, cell_clock.to_source(ends))
+        early, late = map(int, twin_clock.to_source(ends + np.array([-PART, PART])))
+        cell_part = cell_history.window(first, last)
+        twin_part = twin_history.window(max(early, self._gap_from), late)
+        if len(cell_part) < 2 or len(twin_part) < 2:
+            return None
+        try:
+            return pair(
+                twin_part, cell_part, twin_clock=twin_clock, cell_clock=cell_clock, names=names
+            )
+        except AlignError:
+            return None  # a source has begun anew meanwhile
+
     def _recent(self, source: Source) -> Block | None:
         """The source's samples in the sliding window, after its last jump."""
         history = source.history

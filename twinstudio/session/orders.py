@@ -10,6 +10,7 @@ from typing import Any
 from twinstudio.model.errors import LinkError, QuantityError, RecordingError
 from twinstudio.session.cast import Cast, CellChoice
 from twinstudio.session.gapline import GapLine
+from twinstudio.session.metrics import LiveMetrics
 from twinstudio.session.recording import Recording
 from twinstudio.session.workshop import Workshop
 
@@ -17,11 +18,19 @@ from twinstudio.session.workshop import Workshop
 class Orders:
     """The commands of one session. All raise TwinstudioError in plain words."""
 
-    def __init__(self, cast: Cast, gap: GapLine, recording: Recording, workshop: Workshop) -> None:
+    def __init__(
+        self,
+        cast: Cast,
+        gap: GapLine,
+        recording: Recording,
+        workshop: Workshop,
+        metrics: LiveMetrics,
+    ) -> None:
         self._cast = cast
         self._gap = gap
         self._recording = recording
         self._workshop = workshop
+        self._metrics = metrics
 
     def table(self) -> dict[str, Callable[..., object]]:
         """Every command by name."""
@@ -33,11 +42,16 @@ class Orders:
             "gap.window": self.gap_window,
             "job.cancel": self.job_cancel,
             "job.start": self.job_start,
+            "metric.add": self.metric_add,
+            "metric.remove": self.metric_remove,
             "patch.apply": self.patch_apply,
             "patch.undo": self.patch_undo,
+            "plugin.cancel": self.plugin_cancel,
             "plugin.disable": self.plugin_disable,
             "plugin.enable": self.plugin_enable,
+            "plugin.install": self.plugin_install,
             "plugin.retry": self.plugin_retry,
+            "plugin.uninstall": self.plugin_uninstall,
             "record.start": self.record_start,
             "record.stop": self.record_stop,
             "replay.loop": self.replay_loop,
@@ -94,6 +108,21 @@ class Orders:
         if not 1.0 <= float(seconds) <= 600.0:
             raise QuantityError(f"a gap window of {seconds} s; it may be 1 to 600 s")
         self._gap.window = float(seconds)
+
+    def metric_add(self, plugin: str, params: dict[str, Any] | None = None) -> str:
+        """Measure the sliding window with a metric of a plugin; returns the key that names it.
+
+        plugin: its id
+        params: name -> value, SI or text with a unit
+        """
+        return self._metrics.add(plugin, params)
+
+    def metric_remove(self, key: str) -> None:
+        """Measure with a metric no longer.
+
+        key: what metric.add returned, its plugin's id where there is one alone
+        """
+        self._metrics.remove(key)
 
     def record_start(self, path: str = "") -> str:
         """Record cell and twin.
@@ -155,6 +184,27 @@ class Orders:
         plugin: its id
         """
         self._workshop.catalog.retry(plugin)
+
+    def plugin_install(self, what: str, agreed: bool = False, offline: bool = False) -> None:
+        """Show what installing plugins would change, then do it once that is agreed to.
+
+        what: a wheel, a project's folder or a package name
+        agreed: true does it; without, the changes are shown first
+        offline: true asks no package index
+        """
+        self._workshop.installing.install(what, agreed=agreed, offline=offline)
+
+    def plugin_uninstall(self, package: str, agreed: bool = False) -> None:
+        """Show what uninstalling a package of plugins would change, then do it once agreed to.
+
+        package: what the plugins came in
+        agreed: true does it; without, the changes are shown first
+        """
+        self._workshop.installing.uninstall(package, agreed=agreed)
+
+    def plugin_cancel(self) -> None:
+        """End the installation that is under way, or drop its plan."""
+        self._workshop.installing.cancel()
 
     def job_start(
         self,

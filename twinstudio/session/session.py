@@ -13,6 +13,7 @@ from twinstudio.flow.protocol import Event
 from twinstudio.model.errors import LinkError, RecordingError, TwinstudioError
 from twinstudio.model.geometry import SceneGeometry
 from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.pair import Pair
 from twinstudio.model.scene import Scene, load_scene
 from twinstudio.model.signals import Layout
 from twinstudio.model.views import (
@@ -32,6 +33,7 @@ from twinstudio.session.commands import CommandSet, as_line
 from twinstudio.session.gapline import GapLine
 from twinstudio.session.hearsay import Hearsay
 from twinstudio.session.journal import Journal
+from twinstudio.session.metrics import LiveMetrics
 from twinstudio.session.orders import Orders
 from twinstudio.session.recording import Recording
 from twinstudio.session.source import Source
@@ -74,13 +76,14 @@ class Session:
             joined=self._recording.attach,
             leaving=self._recording.detach,
         )
+        self._metrics = LiveMetrics(lambda: self.workshop.catalog, self._compared, self.journal)
         self._tables: traces.Tables = (None, None)
         self._twin_status: Mapping[str, Any] = {}
         self._replay: ReplayView | None = None
         self._stop = threading.Event()
         self._worker = threading.Thread(target=self._work, name="session-worker", daemon=True)
         self._clerk = ThreadPoolExecutor(1, thread_name_prefix="session-commands")
-        orders = Orders(self._cast, self._gap, self._recording, self.workshop)
+        orders = Orders(self._cast, self._gap, self._recording, self.workshop, self._metrics)
         self._commands = CommandSet(orders.table())
 
     @classmethod
@@ -102,6 +105,7 @@ class Session:
         """Stop everything and wait until no thread and no process is left."""
         self._stop.set()
         self._cast.interrupt()
+        self._metrics.close()
         self._clerk.shutdown(wait=True, cancel_futures=True)
         if self._worker.is_alive():
             self._worker.join()
@@ -138,6 +142,7 @@ class Session:
             replay=self._replay,
             real_time=float(self._twin_status.get("real_time", np.nan)),
             lateness=float(self._twin_status.get("lateness", np.nan)),
+            metrics=self._metrics.views(),
         )
 
     def traces(self, query: TraceQuery) -> list[Trace]:
@@ -240,6 +245,11 @@ class Session:
         twin, cell = self._cast.sources.get("twin"), self._cast.sources.get("cell")
         if twin is not None and cell is not None:
             self._tables = self._gap.tables(twin, cell, delays=delays)
+
+    def _compared(self) -> Pair | None:
+        """What metrics measure: the samples of the sliding window."""
+        twin, cell = self._cast.sources.get("twin"), self._cast.sources.get("cell")
+        return None if twin is None or cell is None else self._gap.pair(twin, cell)
 
     def _poll(self) -> None:
         """Deaths of children, the twin's pace, the replay's position, the disk."""
