@@ -27,6 +27,7 @@ from twinstudio.plugin.kinds import (
     Metric,
     Randomizer,
 )
+from twinstudio.plugin.slots import InputSlot
 
 ESCAPED = "import time; print(1); time.sleep(3600)"
 PNG = b"\x89PNG\r\n\x1a\n and more"
@@ -64,6 +65,7 @@ class Dice(Command[DiceParams]):
 class Reads(Command[Nothing]):
     id = "test.reads"
     params = Nothing
+    inputs = (InputSlot("log", "What is read", kind="file"),)
 
     def run(self, context, params):
         size = len(context.inputs["log"].read_bytes())
@@ -77,6 +79,7 @@ class Waits(Command[Nothing]):
 
     id = "test.waits"
     params = Nothing
+    inputs = (InputSlot("gate", "Where the file appears", kind="folder"),)
 
     def run(self, context, params):
         while not (context.inputs["gate"] / "open").exists():
@@ -187,13 +190,16 @@ class Fits(Calibrator[FitParams]):
 
     def solve(self, context, logs, scene, params):
         print("solving")
-        return [Scalar(name="samples", value=float(len(logs["log"])), unit="1")]
+        found = [Scalar(name="samples", value=float(len(logs["log"])), unit="1")]
+        more = {name: log for name, log in logs.items() if name != "log"}
+        found += [Scalar(name=name, value=float(len(log)), unit="1") for name, log in more.items()]
+        return found
 
     def validate(self, logs, scene, solved):
         if self.breaks:
             raise ValueError("no score")
         count = sum(len(block) for block in logs.values())
-        return [Scalar(name="held out", value=float(count), unit="1")]
+        return [Scalar(name="held out", value=float(count), unit="1", note=" ".join(sorted(logs)))]
 
 
 class Worst(Metric[Nothing]):

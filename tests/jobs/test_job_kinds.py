@@ -83,7 +83,7 @@ def test_that_a_calibrator_solves_and_validates_on_data_kept_from_it(run, store,
     ]  # fmt: skip
     notes = " | ".join(store.load(view.id).notes)
     assert "check: it is slow" in notes
-    assert "last 25%" in notes
+    assert "the first 0.75 of each log" in notes
 
 
 def test_that_a_log_named_held_out_is_for_validation_alone(run, store, tmp_path):
@@ -118,11 +118,14 @@ def test_that_a_metric_measures_a_recorded_pair(run, store, tmp_path):
     assert store.results(view.id)[0].value == pytest.approx(np.abs(gap).max())
 
 
-def test_that_a_metric_without_a_twin_says_what_is_missing(run, tmp_path):
+def test_that_a_metric_without_a_twin_says_what_is_missing(run, spec, tmp_path):
     view = run("Worst", inputs={"log": recording(tmp_path / "a.mcap", "cell")})
     assert view.state == "failed"
     assert "holds no twin" in view.error
-    assert "needs the input 'log'" in run("Worst").error
+    with pytest.raises(
+        JobError, match=r"test\.worst: the input 'log' is missing \(Log of the cell"
+    ):
+        spec("Worst")
 
 
 def test_that_tasks_are_mapped_in_order_here_and_in_processes(run, store):

@@ -11,9 +11,11 @@ from pathlib import Path
 from twinstudio.model.params import Params
 from twinstudio.model.results import Scalar
 from twinstudio.plugin.kinds import Command
+from twinstudio.plugin.slots import InputSlot
 
 class Sum(Command[Params]):
     params = Params
+    inputs = (InputSlot("log", "What is read"),)
     def run(self, context, params):
         size = len(context.inputs["log"].read_bytes())
         return [Scalar(name="sum", value=context.rng.uniform() + size, unit="m")]

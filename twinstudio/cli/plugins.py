@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from twinstudio.model.params import Field
     from twinstudio.plugin.catalog import Catalog, Entry
+    from twinstudio.plugin.slots import InputSlot
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[
@@ -78,17 +80,23 @@ def info(
 
     catalog = _catalog(plugins_dir, safe)
     catalog.probe(plugin)
-    parameters = []
+    parameters: list[Field] = []
+    slots: tuple[InputSlot, ...] = ()
     with _clean_output(), contextlib.suppress(PluginError):  # the entry holds reason and trace
-        parameters = fields(catalog.load(plugin).params)
+        cls = catalog.load(plugin)
+        parameters, slots = fields(cls.params), cls.inputs
     entry = catalog.entry(plugin)
     if as_json:
-        show.json({"plugin": entry, "params": parameters})
+        show.json({"plugin": entry, "params": parameters, "inputs": slots})
         return
     _show(entry)
     for field in parameters:
         default = "required" if field.required else f"default {field.default}"
         print(f"  {field.name:16} {field.unit or field.kind:10} {default:16} {field.help}")
+    for slot in slots:
+        need = "required" if slot.required else "optional"
+        more = " (several)" if slot.several else ""
+        print(f"  --input {slot.name:8} {slot.kind:10} {need:16} {slot.help}{more}")
 
 
 def validate(
@@ -160,7 +168,17 @@ def run(
     scene: Annotated[str, typer.Option(help="Name or folder of a scene.")] = "",
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=PATH", help="A file it reads; repeatable."),
+        typer.Option(
+            "--input",
+            metavar="NAME=PATH",
+            help="What it reads, a path or FORMAT:PATH; see info ID; repeatable.",
+        ),
+    ] = None,
+    split: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of each log to solve with; 0.75 if not given.", show_default=False
+        ),
     ] = None,
     draws: Annotated[int, typer.Option(help="How often a randomizer draws.")] = 1,
     plugins_dir: Folder = None,
@@ -190,6 +208,7 @@ def run(
         title=entry.title,
         version=entry.version,
         draws=draws,
+        split=split,
     )
     run_job_cli(spec, as_json=as_json)
 
@@ -264,6 +283,11 @@ def _named(words: list[str]) -> dict[str, str]:
     for name, equals, path in pairs:
         if not (name and equals and path):
             raise ParamsError(f"'{name}{equals}{path}' is no input", hint="write --input name=path")
+    names = [name for name, _, _ in pairs]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        hint = f"give each a name of its own, like {twice[0]} and {twice[0]}_2"
+        raise ParamsError(f"input '{twice[0]}' is given twice", hint=hint)
     return {name: path for name, _, path in pairs}
 
 

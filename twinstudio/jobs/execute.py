@@ -1,27 +1,21 @@
 """How each kind of plugin runs as a job."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from twinstudio.jobs import stored
 from twinstudio.jobs.context import WorkerContext
 from twinstudio.jobs.record import State
-from twinstudio.jobs.spec import JobSpec
+from twinstudio.jobs.spec import DEFAULT_SPLIT, HELD_OUT, JobSpec
 from twinstudio.model.block import Block
 from twinstudio.model.errors import JobError
 from twinstudio.model.params import Params
+from twinstudio.model.patches import load_patched
 from twinstudio.model.results import Patch, Result
-from twinstudio.model.scene import load_scene
+from twinstudio.model.scene import Scene, load_scene
 from twinstudio.plugin.kinds import Calibrator, Command, Finding, Metric, Plugin, Randomizer
-
-HELD_OUT = "held_out"
-"""Inputs of a calibrator whose names start so are for validation alone."""
-HELD_OUT_PART = 0.25
-"""Without such inputs, this last part of each log is kept from the solver."""
+from twinstudio.plugin.slots import Slots, belonging, slot_of
 
 
 @dataclass(slots=True)
@@ -60,7 +54,10 @@ class Execution:
         self._keep(value, "run")
 
     def _metric(self, plugin: Metric[Any], params: Params) -> None:
-        pair = _pair(self._input("log"))
+        from twinstudio.jobs.logs import LogReader  # noqa: PLC0415 - most jobs need none
+
+        scene = load_patched(self.spec.scene) if self.spec.scene else None
+        pair = LogReader(self.spec.inputs, self.note).pair("log", scene)
         self.enter("running")
         value = plugin.measure(pair, params)
         self.enter("analysing")
@@ -81,7 +78,7 @@ class Execution:
 
     def _calibrator(self, plugin: Calibrator[Any], params: Params) -> None:
         scene = load_scene(self.spec.scene)
-        logs, held_out = self._logs()
+        logs, held_out = self._logs(plugin.inputs, scene)
         self._check(plugin.check(logs, scene, params))
         self.context.checkpoint()
         self.enter("running")
@@ -104,63 +101,22 @@ class Execution:
                 f"the data cannot be calibrated from: {fatal[0].text}", hint=fatal[0].hint
             )
 
-    def _input(self, name: str) -> Path:
-        if name not in self.context.inputs:
-            known = ", ".join(self.context.inputs) or "none"
-            raise JobError(f"a {self.spec.kind} needs the input '{name}'", hint=f"given: {known}")
-        return self.context.inputs[name]
-
-    def _logs(self) -> tuple[dict[str, Block], dict[str, Block]]:
+    def _logs(self, slots: Slots, scene: Scene) -> tuple[dict[str, Block], dict[str, Block]]:
         """The cell's samples of each log: those to solve with, and those kept from the solver."""
-        blocks = {name: _cell(path) for name, path in self.context.inputs.items()}
-        solving = {n: b for n, b in blocks.items() if not n.startswith(HELD_OUT)}
-        held = {n: b for n, b in blocks.items() if n.startswith(HELD_OUT)}
-        if not solving:
-            raise JobError("a calibrator needs a log", hint="give an input: log=FILE.mcap")
-        if not held:
-            self.note(
-                f"the last {HELD_OUT_PART:.0%} of each log is held out for validation;"
-                f" an input named {HELD_OUT}... would take its place"
-            )
-            return _split(solving)
-        return solving, held
+        from twinstudio.jobs.logs import LogReader, split  # noqa: PLC0415 - most jobs need none
+
+        reader = LogReader(self.spec.inputs, self.note)
+        names = [n for n in self.spec.inputs if (s := slot_of(n, slots)) and s.kind == "log"]
+        held = belonging(names, HELD_OUT, slots)
+        read = {name: reader.blocks(name, scene) for name in names}
+        solving = [blocks for name, blocks in read.items() if name not in held]
+        kept = [read[name] for name in held]
+        if not held and solving:
+            share = DEFAULT_SPLIT if self.spec.split is None else self.spec.split
+            self.note(f"solved with the first {share:.4g} of each log, the rest is held out")
+            solving, kept = map(list, zip(*(split(b, share) for b in solving), strict=True))
+        return _joined(solving), _joined(kept)
 
 
-def _split(blocks: Mapping[str, Block]) -> tuple[dict[str, Block], dict[str, Block]]:
-    """The first and the last part in time of each block."""
-    first, last = {}, {}
-    for name, block in blocks.items():
-        cut = int(np.ceil(len(block) * (1.0 - HELD_OUT_PART)))
-        first[name] = block.part(slice(0, cut))
-        last[name] = block.part(slice(cut, len(block)))
-    return first, last
-
-
-def _cell(path: Path) -> Block:
-    from twinstudio.flow.record import read_recording  # noqa: PLC0415 - most jobs need none
-
-    block = read_recording(path).source("cell").block
-    if not len(block):
-        raise JobError("holds no samples of the cell", where=str(path))
-    return block
-
-
-def _pair(path: Path) -> Any:
-    from twinstudio.flow.align import pair  # noqa: PLC0415 - most jobs need none
-    from twinstudio.flow.record import read_recording  # noqa: PLC0415
-
-    recording = read_recording(path)
-    absent = [name for name in ("twin", "cell") if name not in recording.sources]
-    if absent:
-        raise JobError(
-            f"holds no {' and no '.join(absent)}, and a metric compares the two",
-            where=str(path),
-            hint="record cell and twin together",
-        )
-    clocks = {n: recording.clocks[n][-1].model() for n in recording.clocks if recording.clocks[n]}
-    return pair(
-        recording.sources["twin"].block,
-        recording.sources["cell"].block,
-        twin_clock=clocks.get("twin"),
-        cell_clock=clocks.get("cell"),
-    )
+def _joined(logs: Iterable[Mapping[str, Block]]) -> dict[str, Block]:
+    return {name: block for blocks in logs for name, block in blocks.items()}

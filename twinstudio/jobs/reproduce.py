@@ -60,11 +60,12 @@ def again(run: Run) -> JobSpec:
         seed=spec.seed,
         plugin=spec.plugin,
         scene=spec.scene,
-        inputs={name: given.path for name, given in spec.inputs.items()},
+        inputs={name: given.given for name, given in spec.inputs.items()},
         title=spec.title,
         version=spec.version,
         draws=spec.draws,
         limit=spec.limit,
+        split=spec.split,
     )
 
 

@@ -12,11 +12,17 @@ from twinstudio.model.params import make, plain
 from twinstudio.model.provenance import digest
 from twinstudio.model.scene import find_scene
 from twinstudio.plugin.kinds import Plugin
+from twinstudio.plugin.slots import belonging, check_inputs, declared
 
 N = TypeVar("N", int, float)
 RUNNABLE = ("command", "calibrator", "randomizer", "metric")
 """Kinds of plugin that run as jobs."""
 NEEDS_SCENE = ("calibrator", "randomizer")
+SPLITS = ("calibrator",)
+"""Kinds that hold a part of their logs out, unless logs are given for that."""
+HELD_OUT = "held_out"
+"""The input whose logs are for validation alone."""
+DEFAULT_SPLIT = 0.75
 LARGEST_SEED = 2**63 - 1
 _SCENE_FILES = frozenset(
     f".{suffix}"
@@ -28,10 +34,19 @@ _SCENE_FILES = frozenset(
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True):
-    """A file or folder that a job reads, and the SHA-256 of its content when it was named."""
+    """A file or folder that a job reads, and the SHA-256 of its content when it was named.
+
+    format: of a log, "" to recognise it by its content.
+    """
 
     path: str
     digest: str
+    format: str = ""
+
+    @property
+    def given(self) -> str:
+        """As it is written: ``PATH``, or ``FORMAT:PATH``."""
+        return f"{self.format}:{self.path}" if self.format else self.path
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,6 +57,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         runs it need not discover anything.
     params: plain values in SI. scene: path of a scene.toml, or "".
     draws: how often a randomizer draws. limit: longest duration, s; 0 for none.
+    split: share of each log that is solved with, the rest being held out; None
+        where nothing is split.
     """
 
     plugin: str
@@ -56,6 +73,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     version: str = ""
     draws: int = 1
     limit: float = 0.0
+    split: float | None = None
 
 
 def specify(  # noqa: PLR0913 - one argument a field
@@ -70,13 +88,17 @@ def specify(  # noqa: PLR0913 - one argument a field
     version: str = "",
     draws: int = 1,
     limit: float = 0.0,
+    split: float | None = None,
 ) -> JobSpec:
     """A checked specification; hashes the inputs, so keep it off the window's thread.
 
     source: the plugin's class, or where it is (see `JobSpec`). plugin: its id, by
     default that of the class, or its name. params: values as `model.params.make` takes them.
+    inputs: name -> path, or ``FORMAT:PATH`` for a log whose format is not to be recognised.
+    split: for kinds that hold a part of their logs out; None is `DEFAULT_SPLIT`.
     Raises ParamsError, PluginError, SceneError, or JobError for a kind that does
-    not run as a job, a missing seed or an input that is not there.
+    not run as a job, a missing seed, or inputs that the plugin does not declare,
+    that are missing or not there.
     """
     cls = load_class(source) if isinstance(source, str) else source
     where = source_of(cls) if isinstance(source, type) or ".py" in source else source
@@ -86,6 +108,9 @@ def specify(  # noqa: PLR0913 - one argument a field
     if kind in NEEDS_SCENE and not scene:
         raise JobError(f"a {kind} needs a scene", where=name, hint="give one")
     file = str(find_scene(scene)) if scene else ""
+    slots = declared(cls.inputs, name)
+    given = {key: written(str(path)) for key, path in (inputs or {}).items()}
+    check_inputs({key: path for key, (_, path) in given.items()}, slots, name)
     return JobSpec(
         plugin=name,
         kind=kind,
@@ -94,11 +119,12 @@ def specify(  # noqa: PLR0913 - one argument a field
         seed=_checked_seed(seed, name),
         scene=file,
         scene_digest=scene_digest(Path(file)) if file else "",
-        inputs={key: _input(key, Path(path), name) for key, path in (inputs or {}).items()},
+        inputs={key: _input(key, path, format_, name) for key, (format_, path) in given.items()},
         title=title or name,
         version=version,
         draws=_at_least(draws, 1, "draws", name),
         limit=_at_least(limit, 0.0, "limit", name),
+        split=_checked_split(split, kind, belonging(given, HELD_OUT, slots), name),
     )
 
 
@@ -131,11 +157,35 @@ def _checked_seed(seed: object, where: str) -> int:
     return seed
 
 
-def _input(name: str, path: Path, where: str) -> Input:
+def written(text: str) -> tuple[str, Path]:
+    """Format and path of an input written as ``PATH`` or ``FORMAT:PATH``."""
+    if ":" not in text:
+        return "", Path(text)
+    from twinstudio.flow.importers import FORMATS  # noqa: PLC0415 - they bring many readers
+
+    format_, colon, path = text.partition(":")
+    return (format_, Path(path)) if colon and path and format_ in FORMATS else ("", Path(text))
+
+
+def _checked_split(split: float | None, kind: str, held_out: list[str], where: str) -> float | None:
+    if kind not in SPLITS or held_out:
+        if split is None:
+            return None
+        why = f"'{held_out[0]}' is held out already" if held_out else f"a {kind} holds nothing out"
+        raise JobError(f"split {split:g} has no use: {why}", where=where, hint="leave it out")
+    share = DEFAULT_SPLIT if split is None else split
+    if not 0.0 < share < 1.0:
+        raise JobError(
+            f"split is {share:g}", where=where, hint="a share to solve with, above 0 and below 1"
+        )
+    return float(share)
+
+
+def _input(name: str, path: Path, format_: str, where: str) -> Input:
     if not path.exists():
         raise JobError(f"input '{name}' is missing: there is no {path}", where=where)
     try:
-        return Input(path=str(path.resolve()), digest=digest(path))
+        return Input(path=str(path.resolve()), digest=digest(path), format=format_)
     except OSError as error:
         raise JobError(
             f"input '{name}' cannot be read: {error.strerror}: {path}", where=where

@@ -24,6 +24,7 @@ from twinstudio.plugin.kinds import (
     Results,
     SourceBridge,
 )
+from twinstudio.plugin.slots import InputSlot
 
 __all__ = [
     "API",
@@ -36,6 +37,7 @@ __all__ = [
     "Floats",
     "HilSuite",
     "Image",
+    "InputSlot",
     "JobContext",
     "Layout",
     "Logs",

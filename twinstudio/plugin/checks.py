@@ -5,6 +5,7 @@ from typing import Any
 
 from twinstudio.model import params
 from twinstudio.model.errors import TwinstudioError
+from twinstudio.plugin import slots
 from twinstudio.plugin.kinds import KINDS, Plugin
 
 
@@ -23,6 +24,7 @@ def problems(cls: object, kind: str) -> list[str]:
         for name in sorted(cls.__abstractmethods__)
     ]
     found += _identity(cls) + _signatures(cls, base) + _parameters(cls) + _making(cls)
+    found += [f"{cls.__name__}.inputs: {text}" for text in slots.problems(cls.inputs)]
     return found
 
 

@@ -21,6 +21,7 @@ from twinstudio.model.results import Patch, Result
 from twinstudio.model.scene import Scene
 from twinstudio.model.signals import Layout
 from twinstudio.plugin.context import JobContext
+from twinstudio.plugin.slots import InputSlot
 
 P = TypeVar("P", bound=Params)
 Floats = NDArray[np.float64]
@@ -33,14 +34,18 @@ class Plugin(ABC, Generic[P]):
 
     id: the id that the manifest gives this plugin, e.g. ``acme.worst_joint``.
     params: the parameter class. A plugin is made without arguments.
+    inputs: what a job of it reads, by name; those of the kind unless it says otherwise.
     """
 
     id: ClassVar[str]
     params: ClassVar[type[Params]]
+    inputs: ClassVar[tuple[InputSlot, ...]] = ()
 
 
 class Metric(Plugin[P]):
     """Figures from a pair of twin and cell."""
+
+    inputs = (InputSlot("log", "Log of the cell; without a twin in it, the scene's twin is run"),)
 
     @abstractmethod
     def measure(self, pair: Pair, params: P) -> Results:
@@ -89,7 +94,21 @@ class Finding:
 
 
 class Calibrator(Plugin[P]):
-    """Finds parameters that explain a log: check, solve, validate."""
+    """Finds parameters that explain a log: check, solve, validate.
+
+    `logs` hold the cell's samples of every input that is a log, under its name; the
+    inputs of the slot ``held_out`` are for `validate` alone.
+    """
+
+    inputs = (
+        InputSlot("log", "Log of the cell to calibrate from", several=True),
+        InputSlot(
+            "held_out",
+            "Log to validate on; without one the end of each log is kept for it",
+            required=False,
+            several=True,
+        ),
+    )
 
     @abstractmethod
     def check(self, logs: Logs, scene: Scene, params: P) -> Sequence[Finding]:

@@ -42,7 +42,7 @@ def read_mcap(source: Path) -> ImportedLog:
     with found.path.open("rb") as stream:
         if not stream.read(5).startswith(b"\x89MCAP"):
             raise wrong(found.path, "mcap", "it does not start as an MCAP file")
-    if _is_ours(found.path):
+    if is_ours(found.path):
         return _own(found)
     problems: list[str] = []
     log = _collect(_mcap_messages(found.path, problems), found, [found.path])
@@ -80,7 +80,7 @@ def _records(path: Path) -> Iterator[Any]:
         yield from StreamReader(stream).records
 
 
-def _is_ours(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
     """Whether the file says that Twinstudio wrote it; told by its first records."""
     try:
         for count, record in enumerate(_records(path)):
