@@ -1,7 +1,8 @@
 """Plugins, jobs and runs of a session, and what a run may change about its scene."""
 
+import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinstudio.jobs.job import JobView
@@ -10,11 +11,12 @@ from twinstudio.jobs.runner import Runner
 from twinstudio.jobs.spec import specify
 from twinstudio.jobs.store import ALL, RunFilter, Store
 from twinstudio.model import params, patches
-from twinstudio.model.errors import JobError
+from twinstudio.model.errors import JobError, PluginError
 from twinstudio.model.results import Patch
 from twinstudio.model.scene import Scene
 from twinstudio.plugin.catalog import Catalog, Entry, Places, open_catalog
 from twinstudio.plugin.kinds import Plugin
+from twinstudio.session.installing import Installing
 from twinstudio.session.journal import Journal
 from twinstudio.session.places import places, plugin_places
 
@@ -31,6 +33,8 @@ class Workshop:
         self._catalog: Catalog | None = None
         self._runner: Runner | None = None
         self._told: dict[str, str] = {}
+        self._judged: set[str] = set()
+        self.installing = Installing(lambda: self.catalog, journal)
         self.store = Store(places()["runs"])
 
     @property
@@ -42,7 +46,8 @@ class Workshop:
             return self._catalog
 
     def plugins(self) -> tuple[Entry, ...]:
-        """Every plugin and its state, first-party first."""
+        """Every plugin and its state, first-party first; knows of every run that has ended."""
+        self._judge(self.jobs())
         return self.catalog.entries()
 
     def fields(self, plugin: str) -> list[params.Field]:
@@ -114,12 +119,12 @@ class Workshop:
 
     def poll(self) -> None:
         """Tell in the log of jobs whose state changed."""
-        for job in self.jobs():
+        jobs = self.jobs()
+        self._judge(jobs)
+        for job in jobs:
             if self._told.get(job.id) == job.state:
                 continue
             self._told[job.id] = job.state
-            if job.state == "failed":
-                self.catalog.note_failure(job.plugin, job.error)
             reason = f": {job.error}" if job.error else ""
             self._journal.write(
                 "alarm" if job.state == "failed" else "info",
@@ -129,8 +134,21 @@ class Workshop:
 
     def close(self) -> None:
         """Cancel what runs and let go of its processes."""
+        self.installing.close()
         if self._runner is not None:
             self._runner.close()
+
+    def _judge(self, jobs: Sequence[JobView]) -> None:
+        """Mark each plugin whose newest run failed, in the order in which they were queued."""
+        with self._lock:
+            fresh = [job for job in jobs if job.over and job.id not in self._judged]
+            self._judged.update(job.id for job in fresh)
+        for job in fresh:
+            with contextlib.suppress(PluginError):  # it may be gone by now
+                if job.state == "failed":
+                    self.catalog.note_failure(job.plugin, job.error)
+                elif job.state == "done":
+                    self.catalog.note_success(job.plugin)
 
     def _sound(self, plugin: str) -> type[Plugin[Any]]:
         """The class of `plugin`, tried in a process of its own before its first use here."""
