@@ -17,6 +17,8 @@ from twinstudio.model.patches import Origin
 from twinstudio.model.provenance import Provenance
 from twinstudio.model.results import Change, Patch, Result, Scalar, Series, Table
 from twinstudio.plugin.catalog import Entry
+from twinstudio.plugin.kinds import KINDS
+from twinstudio.plugin.slots import InputSlot
 
 BEGAN = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 
@@ -42,6 +44,7 @@ class Plain(Params, frozen=True):
 @dataclass(frozen=True)
 class Loaded:
     params: type[Params]
+    inputs: tuple[InputSlot, ...] = ()
 
 
 def entry(name: str, kind: str = "command", state: str = "unused", **more: Any) -> Entry:
@@ -185,7 +188,7 @@ class FakeCatalog:
     def load(self, plugin: str) -> Loaded:
         if self.entry(plugin).state == "failed":
             raise PluginError(self.entry(plugin).reason, where=f"plugin '{plugin}'")
-        return Loaded(self.kinds.get(plugin, Plain))
+        return Loaded(self.kinds.get(plugin, Plain), KINDS[self.entry(plugin).kind].inputs)
 
     def refresh(self) -> tuple[Entry, ...]:
         self.reads += 1

@@ -7,12 +7,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pytestqt.qtbot import QtBot
 
-from twinstudio.gui.forms.checking import RUNS
 from twinstudio.gui.forms.editors import NumberEditor, TextEditor
 from twinstudio.gui.forms.form import Form, FormSource
+from twinstudio.gui.forms.inputs import run_params
 from twinstudio.gui.theme import DARK, LIGHT
 from twinstudio.jobs.spec import RUNNABLE, Input
 from twinstudio.model.params import Params, fields, make
+from twinstudio.plugin.kinds import KINDS
+from twinstudio.plugin.slots import InputSlot
+
+SLOTS = {"command": (InputSlot("log", "What it reads", required=False),)}
 
 
 @pytest.fixture
@@ -23,7 +27,11 @@ def form(qtbot: QtBot) -> Form:
 def form_of(qtbot: QtBot, kind: type[Params], plugin_kind: str = "command") -> Form:
     heads = (head_of(run_of("20260504-120000-aaaaaa")),)
     source = FormSource(
-        entry=entry("acme.everything", plugin_kind), kind=kind, fields=fields(kind), runs=heads
+        entry=entry("acme.everything", plugin_kind),
+        kind=kind,
+        fields=fields(kind),
+        slots=SLOTS.get(plugin_kind, KINDS[plugin_kind].inputs),
+        runs=heads,
     )
     made = Form(source, LIGHT)
     qtbot.addWidget(made)
@@ -48,7 +56,10 @@ def said(form: Form, name: str) -> str:
 
 
 def test_that_every_kind_that_runs_has_its_run_form() -> None:
-    assert set(RUNS) == set(RUNNABLE)
+    for kind in RUNNABLE:
+        names = [field.name for field in fields(run_params(kind, KINDS[kind].inputs))]
+        assert names[0] == "seed"
+        assert {slot.name for slot in KINDS[kind].inputs} <= set(names)
 
 
 def test_that_a_required_parameter_must_be_given_before_the_job_can_be_run(form: Form) -> None:
@@ -168,6 +179,35 @@ def test_that_what_is_submitted_fits_the_command(form: Form, qtbot: QtBot) -> No
     assert form.complaint.text.text() == "there is no /logs/a.mcap"
 
 
+def test_that_a_slot_of_several_logs_takes_several_paths(qtbot: QtBot) -> None:
+    form = form_of(qtbot, Plain, "calibrator")
+    type_in(form, "log", "emps:/logs/a; /logs/b.csv")
+    type_in(form, "mapping", "map.toml")
+    with qtbot.waitSignal(form.submitted) as sent:
+        form.run.click()
+    (args,) = sent.args
+    inputs = {"log": "emps:/logs/a", "log_2": "/logs/b.csv", "mapping": "map.toml"}
+    assert (args["inputs"], args["split"]) == (inputs, 0.75)
+    type_in(form, "held_out", "/logs/c")
+    with qtbot.waitSignal(form.submitted) as sent:
+        form.run.click()
+    assert "split" not in sent.args[0]
+
+
+def test_that_the_inputs_of_a_run_are_shown_in_their_slots(qtbot: QtBot) -> None:
+    form = form_of(qtbot, Plain, "calibrator")
+    inputs = {
+        "log": Input(path="/a", digest="", format="emps"),
+        "log_2": Input(path="/b", digest=""),
+        "mapping": Input(path="/m", digest=""),
+        "log_2.mapping": Input(path="/n", digest=""),
+    }
+    form.load(replace(run_of("20260504-120000-aaaaaa").spec, inputs=inputs, split=0.6, params={}))
+    rest = form.rest.given()
+    assert (rest["log"], rest["mapping"], rest["split"]) == ("emps:/a;/b", "/m", 0.6)
+    assert "this version has no log_2.mapping" in form.said.text()
+
+
 def test_that_a_run_is_reloaded_to_the_last_bit(form: Form) -> None:
     values = {"mass": 1 / 3, "angle": 0.1 + 0.2, "mode": "fast", "weights": [0.1, 2.0]}
     run = run_of("20260504-120000-aaaaaa", **values, careful=False)
@@ -176,7 +216,7 @@ def test_that_a_run_is_reloaded_to_the_last_bit(form: Form) -> None:
     made = make(Everything, form.params.given())
     assert (made.mass, made.angle, made.mode) == (1 / 3, 0.1 + 0.2, "fast")
     assert (made.weights, made.careful) == ((0.1, 2.0), False)
-    assert form.rest.given() == {"seed": 41, "log": "/logs/b.mcap"}
+    assert form.rest.given() == {"seed": 41, "log": "/logs/b.mcap", "mapping": ""}
     assert form.run.isEnabled()
 
 

@@ -213,6 +213,7 @@ class Orders:
         seed: int,
         inputs: dict[str, str] | None = None,
         draws: int = 1,
+        split: float | None = None,
     ) -> str:
         """Run a plugin as a job; returns the id of its run.
 
@@ -221,8 +222,11 @@ class Orders:
         seed: of its random numbers
         inputs: name -> file, e.g. log -> a recording
         draws: how often a randomizer draws
+        split: share of each log that a calibrator solves with
         """
-        return self._workshop.start(plugin, params, seed=seed, inputs=inputs, draws=draws)
+        return self._workshop.start(
+            plugin, params, seed=seed, inputs=inputs, draws=draws, split=split
+        )
 
     def job_cancel(self, run: str) -> None:
         """End a job.

@@ -62,6 +62,7 @@ class Workshop:
         seed: int,
         inputs: Mapping[str, str] | None = None,
         draws: int = 1,
+        split: float | None = None,
         title: str = "",
     ) -> str:
         """Queue a job on this scene and return the id of its run.
@@ -79,6 +80,7 @@ class Workshop:
             title=title or entry.title,
             version=entry.version,
             draws=draws,
+            split=split,
         )
         return self._open_runner().submit(spec).id
 

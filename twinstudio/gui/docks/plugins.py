@@ -192,6 +192,7 @@ class PluginsDock(Panel):
                 entry=shop.catalog.entry(plugin),
                 kind=shop.catalog.load(plugin).params,
                 fields=shop.fields(plugin),
+                slots=shop.catalog.load(plugin).inputs,
                 runs=shop.runs(RunFilter(plugin=plugin))[:_MOST_RUNS],
             )
             return source, shop.store.load(run) if run else None

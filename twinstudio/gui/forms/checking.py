@@ -2,57 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from twinstudio.model import params
 from twinstudio.model.errors import TwinstudioError
-from twinstudio.model.params import Params, about
+from twinstudio.model.params import Params
 
 _KEY = re.compile(r"^key '([A-Za-z_]\w*)([^']*)'(?:: | )(.*)$", re.DOTALL)
 _UNKNOWN = re.compile(r"^unknown key '([A-Za-z_]\w*)")
-Seed = Annotated[int, about("Of all random numbers; the same one gives the same run", low=0)]
-
-
-class CommandRun(Params, frozen=True):
-    """What a job needs beside the parameters of a command."""
-
-    seed: Seed
-    log: Annotated[str, about("Recording (MCAP) for a command that reads one")] = ""
-
-
-class MetricRun(Params, frozen=True):
-    """What a job needs beside the parameters of a metric."""
-
-    seed: Seed
-    log: Annotated[str, about("Recording (MCAP) that holds both twin and cell")]
-
-
-class CalibratorRun(Params, frozen=True):
-    """What a job needs beside the parameters of a calibrator."""
-
-    seed: Seed
-    log: Annotated[str, about("Recording (MCAP) of the cell to calibrate from")]
-    held_out: Annotated[
-        str,
-        about("Recording to validate on; without one the last quarter of the log is kept for it"),
-    ] = ""
-
-
-class RandomizerRun(Params, frozen=True):
-    """What a job needs beside the parameters of a randomizer."""
-
-    seed: Seed
-    draws: Annotated[int, about("How many draws are made", low=1)] = 1
-
-
-RUNS: dict[str, type[Params]] = {
-    "command": CommandRun,
-    "metric": MetricRun,
-    "calibrator": CalibratorRun,
-    "randomizer": RandomizerRun,
-}
-"""By kind of plugin, what a job needs beside the plugin's own parameters."""
-INPUTS = ("log", "held_out")
 
 
 def problems(kind: type[Params], values: Mapping[str, Any]) -> dict[str, str]:

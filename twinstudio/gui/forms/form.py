@@ -1,7 +1,6 @@
 """The form that runs a plugin as a job."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from PySide6.QtCore import Signal
@@ -17,24 +16,32 @@ from PySide6.QtWidgets import (
 )
 
 from twinstudio.gui.docks.rows import Panel, button, words
-from twinstudio.gui.forms.checking import INPUTS, RUNS
-from twinstudio.gui.forms.editors import FileEditor, SeedEditor
+from twinstudio.gui.forms.editors import SeedEditor
 from twinstudio.gui.forms.fields import Complaint, Fields
+from twinstudio.gui.forms.inputs import (
+    inputs_of,
+    options_of,
+    run_editors,
+    run_params,
+    values_of,
+)
 from twinstudio.gui.theme import GRID, Theme
 from twinstudio.jobs.record import RunHead
 from twinstudio.jobs.spec import JobSpec
 from twinstudio.model.params import Field, Params, fields
 from twinstudio.plugin.catalog import Entry
+from twinstudio.plugin.slots import InputSlot
 
 RELOAD = "Reload from a run…"
 
 
 class FormSource(msgspec.Struct, frozen=True, kw_only=True):
-    """What a form is made from. runs: earlier ones of the plugin, newest first."""
+    """What a form is made from. slots: inputs; runs: earlier ones, newest first."""
 
     entry: Entry
     kind: type[Params]
     fields: list[Field]
+    slots: tuple[InputSlot, ...] = ()
     runs: tuple[RunHead, ...] = ()
 
 
@@ -51,10 +58,9 @@ class Form(Panel):
     def __init__(self, source: FormSource, theme: Theme) -> None:
         super().__init__()
         self.source = source
-        kind = RUNS[source.entry.kind]
+        kind = run_params(source.entry.kind, source.slots)
         self.params = Fields(source.kind, source.fields, theme)
-        special = {"seed": SeedEditor} | dict.fromkeys(INPUTS, FileEditor)
-        self.rest = Fields(kind, fields(kind), theme, special)
+        self.rest = Fields(kind, fields(kind), theme, run_editors(source.slots))
         self.complaint = Complaint(theme)
         self.said = words(role="faint")
         self.said.hide()
@@ -89,11 +95,10 @@ class Form(Panel):
         self.tell("")
 
     def load(self, spec: JobSpec) -> None:
-        """Show what a run was made with: parameters, seed, draws and inputs."""
+        """Show what a run was made with: parameters, seed, inputs and the like."""
         self.params.restore()
         unknown = self.params.show_values(spec.params)
-        inputs = {name: given.path for name, given in spec.inputs.items()}
-        named: dict[str, Any] = {"seed": spec.seed, "draws": spec.draws, **inputs}
+        named = values_of(spec, self.source.slots)
         unknown += [name for name in self.rest.show_values(named) if name != "draws"]
         lost = f"; this version has no {', '.join(unknown)}" if unknown else ""
         self.check()
@@ -119,7 +124,7 @@ class Form(Panel):
 
     def _submit(self) -> None:
         rest = self.rest.given()
-        inputs = {name: rest[name] for name in INPUTS if rest.get(name)}
+        inputs = inputs_of(rest, self.source.slots)
         self.complaint.say("")
         self.tell("Being queued…")
         self.run.setEnabled(False)
@@ -129,7 +134,7 @@ class Form(Panel):
                 "params": self.params.given(),
                 "seed": int(rest["seed"]),
                 "inputs": inputs,
-                "draws": int(rest.get("draws", 1)),
+                **options_of(rest, inputs, self.source.slots),
             }
         )
 
