@@ -1,16 +1,20 @@
+import math
 import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from twinstudio.gap.table import tabulate
 from twinstudio.model.block import Block
 from twinstudio.model.errors import ReportError
 from twinstudio.model.gaps import GapTable
 from twinstudio.model.health import Health
+from twinstudio.model.measured import Measured
 from twinstudio.model.pair import Pair
 from twinstudio.model.provenance import provenance
+from twinstudio.model.results import Change, Image, Patch, Scalar, Series, Table
 from twinstudio.model.signals import Layout, joint_signals, pose_signal
 from twinstudio.report.content import colour
 from twinstudio.report.numbers import number
@@ -239,3 +243,49 @@ def test_that_decimation_keeps_extremes_and_holes():
 )
 def test_that_numbers_have_three_significant_digits(value, text):
     assert number(value) == text
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+SAID = Measured(
+    plugin="acme.wear",
+    version="2.1",
+    title="<b>Wear</b>",
+    params={"width": 0.02},
+    results=(
+        Scalar(name="wear <i>", value=math.pi / 180, unit="rad", low=0.0, note="<u>worn</u>"),
+        Scalar(name="share", value=0.5, unit="1"),
+        Table(
+            name="rows",
+            columns=("joint", "n", "<gap>"),
+            units=("", "1", "m"),
+            rows=tuple(("j1", 3, 0.001 if k else None) for k in range(501)),
+        ),
+        Series(name="curve", x=(0.0, 1.0, 2.0), y=(1.0, math.nan, 2.0), x_unit="Hz", y_unit="m"),
+        Image(name="shot", format="png", data=PNG),
+        Patch(name="gain", changes=(Change(key="a.b", value=1.5),), reason="it is better"),
+    ),
+)
+
+
+def test_that_metrics_are_shown_with_unit_interval_plugin_and_version():
+    page = render(report(metrics=(SAID, structs.replace(SAID, plugin="acme.other"))))
+    parsed = read(page)
+    text = " ".join(" ".join(parsed.text).split())
+    for words in ("acme.wear 2.1", "width = 0.02", "1.00 deg", "\u2265 0", "share 0.500"):
+        assert words in text
+    for words in ("<b>Wear</b>", "wear <i>", "<u>worn</u>", "<gap> [mm]"):
+        assert words in text
+    for words in ("and 1 more rows", "curve", "Hz", "a.b 1.5", "it is better"):
+        assert words in text
+    assert len(set(parsed.ids)) == len(parsed.ids)
+    assert page.count("data:image/png;base64,") == 2
+    assert "<script" not in page
+
+
+def test_that_a_metric_that_failed_says_why():
+    failed = structs.replace(SAID, results=(), error="raised <ValueError>")
+    nothing = structs.replace(SAID, results=())
+    text = " ".join(read(render(report(metrics=(failed, nothing)))).text)
+    assert "Failed: raised <ValueError>" in text
+    assert "It found nothing to measure." in text
+    assert "Metrics of plugins" not in " ".join(read(render(report())).text)

@@ -1,10 +1,17 @@
 """``import``, ``record`` and ``gap``: logs in, logs out, figures from logs."""
 
+import contextlib
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from twinstudio.cli.plugins import Folder, Safe
+
+if TYPE_CHECKING:
+    from twinstudio.model.measured import Measured
+    from twinstudio.session.logmetrics import LogMetrics
 
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
@@ -81,13 +88,25 @@ def gap(
         list[Path] | None,
         typer.Option(help="A recording of the same run again, for the noise floor; repeatable."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID[:NAME=VALUE,...]",
+            help="Also measure with this metric of a plugin; repeatable.",
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a report with plots.")] = None,
+    plugins_dir: Folder = None,
+    safe: Safe = False,
     as_json: Json = False,
 ) -> None:
     """Compare a recording with the twin, joint by joint.
 
     A recording that holds a twin is compared with that; else the scene's twin is
     run under the recorded commands, or follows the recorded joints if there are none.
+
+    A metric that fails is one line of the error output and exit status 1; all else is
+    shown all the same.
 
     Example: twinstudio gap panda.mcap --scene panda_cell --json
     """
@@ -97,12 +116,47 @@ def gap(
     from twinstudio.session.offline import gap_of_log, report_of
 
     keep_output_clean()
-    outcome = gap_of_log(log, scene, repeats=repeat or ())
+    with _metrics(metric or [], plugins_dir, safe=safe) as metrics:
+        outcome = gap_of_log(log, scene, repeats=repeat or ())
+        measured = metrics.measure(outcome.pair) if metrics is not None else ()
     if html is not None:
-        report_of(outcome, html)
+        report_of(outcome, html, measured)
     if as_json:
-        show.json(figures(outcome.table))
-        return
-    show.gap_table(outcome.table)
-    if html is not None:
-        print(f"report: {html}")
+        show.json(figures(outcome.table) | {"metrics": [_plain(one) for one in measured]})
+    else:
+        show.gap_table(outcome.table)
+        show.metrics(measured)
+        if html is not None:
+            print(f"report: {html}")
+    failed = [one for one in measured if one.error]
+    for one in failed:
+        print(f"twinstudio: metric {one.name}: {one.error}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _metrics(
+    wanted: list[str], folder: Path | None, *, safe: bool
+) -> "contextlib.AbstractContextManager[LogMetrics | None]":
+    """The metrics that were asked for, being loaded; without any no plugin is looked for."""
+    if not wanted:
+        return contextlib.nullcontext()
+    from twinstudio.plugin.catalog import open_catalog
+    from twinstudio.session.logmetrics import LogMetrics
+    from twinstudio.session.places import plugin_places
+
+    return LogMetrics(open_catalog(plugin_places(folder, safe=safe)), wanted)
+
+
+def _plain(measured: "Measured") -> dict[str, Any]:
+    """What a metric said as JSON can hold it."""
+    from twinstudio.jobs.stored import as_plain, worded
+
+    return {
+        "plugin": measured.plugin,
+        "version": measured.version,
+        "title": measured.title,
+        "params": worded(measured.params),
+        "results": [as_plain(result) for result in measured.results],
+        "error": measured.error or None,
+    }

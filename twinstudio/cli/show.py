@@ -10,6 +10,11 @@ from rich.table import Table
 
 from twinstudio.bench.row import Row
 from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag
+from twinstudio.model.measured import Measured
+from twinstudio.model.results import Scalar
+from twinstudio.model.results import Table as TableResult
+from twinstudio.report.metrics import interval
+from twinstudio.report.numbers import number
 
 HEADINGS = (
     "position RMS\n[mrad | mm]",
@@ -46,6 +51,56 @@ def gap_table(table: GapTable) -> None:
         console.print(f"tool point: RMS {tcp.rmse * 1e3:.3g} mm, max {tcp.maximum * 1e3:.3g} mm")
     for note in table.notes:
         console.print(f"note: {note}", highlight=False)
+
+
+def metrics(measured: Sequence[Measured]) -> None:
+    """Print what each metric of a plugin said, in SI; those that failed have a line elsewhere."""
+    console = _console()
+    for one in measured:
+        if one.error:
+            continue
+        params = ", ".join(f"{name}={value}" for name, value in one.params.items())
+        figures = [result for result in one.results if isinstance(result, Scalar)]
+        console.print(f"\n{one.title or one.plugin}: {one.name}", highlight=False)
+        if params:
+            console.print(f"with {params}", highlight=False)
+        if figures:
+            console.print(_figures(figures))
+        for result in one.results:
+            if isinstance(result, TableResult):
+                console.print(_result_table(result))
+            elif not isinstance(result, Scalar):
+                what = type(result).__name__.lower()
+                console.print(f"{result.name}: a {what}, see --html or --json", highlight=False)
+        if not one.results:
+            console.print("nothing to measure", highlight=False)
+
+
+def _figures(figures: Sequence[Scalar]) -> Table:
+    view = Table()
+    for head in ("figure", "value", "unit", "interval", "note"):
+        view.add_column(head, justify="right" if head in ("value", "interval") else "left")
+    for one in figures:
+        unit = "" if one.unit == "1" else one.unit
+        view.add_row(one.name, number(one.value, digits=4), unit, interval(one), one.note)
+    return view
+
+
+def _result_table(table: TableResult) -> Table:
+    view = Table(title=table.name)
+    for column, unit in zip(table.columns, table.units, strict=True):
+        words = not unit and any(isinstance(row[len(view.columns)], str) for row in table.rows)
+        head = f"{column}\n[{unit}]" if unit else column
+        view.add_column(head, justify="left" if words else "right")
+    for row in table.rows:
+        view.add_row(*(_cell(cell) for cell in row))
+    return view
+
+
+def _cell(cell: float | str | None) -> str:
+    if cell is None:
+        return NONE
+    return number(cell, digits=4) if isinstance(cell, float) else str(cell)
 
 
 def bench_table(rows: Sequence[Row]) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from twinstudio.model.gaps import GapTable
 from twinstudio.model.health import Health
+from twinstudio.model.measured import Measured
 from twinstudio.model.provenance import Provenance
 from twinstudio.model.signals import Layout
 
@@ -46,6 +47,7 @@ class Report:
     layout: of the pair behind the table; it tells the units.
     created: when, as text; empty leaves it out.
     health: name of a source -> how its link did.
+    metrics: what metrics of plugins said of the same pair.
     """
 
     title: str
@@ -56,4 +58,5 @@ class Report:
     panels: tuple[Panel, ...] = ()
     notes: tuple[str, ...] = ()
     health: Mapping[str, Health] = field(default_factory=dict)
+    metrics: tuple[Measured, ...] = ()
     provenance: Provenance | None = None

@@ -5,7 +5,7 @@ from importlib import resources
 from pathlib import Path
 
 from twinstudio.model.errors import ReportError
-from twinstudio.report import tables
+from twinstudio.report import metrics, tables
 from twinstudio.report.content import Panel, Report, colour
 from twinstudio.report.numbers import number
 
@@ -58,6 +58,7 @@ def render(report: Report) -> str:
         absent=tables.absent(report.layout),
         reasons=_numbered(shown),
         notes=[*report.notes, *report.table.notes],
+        metrics=[metrics.said(one, f"metric{k}-") for k, one in enumerate(report.metrics)],
         plots=_plots(report.panels),
         health=tables.health_table(dict(report.health)),
     )

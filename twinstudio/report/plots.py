@@ -5,6 +5,7 @@ Importing this module imports matplotlib, which takes its time.
 
 import io
 import re
+from contextlib import AbstractContextManager
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +16,7 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 from numpy.typing import NDArray
 
 from twinstudio.model.errors import ReportError
+from twinstudio.model.results import Series
 from twinstudio.report.content import Panel, colour
 from twinstudio.report.numbers import shown
 
@@ -23,6 +25,7 @@ Floats = NDArray[np.float64]
 PIXELS = 860
 HEIGHT = 260
 _DPI = 100
+_FEW = 50
 # Stand-ins that become CSS colours, so that a plot follows light and dark.
 _CSS = {"#010203": "currentColor", "#010204": "var(--rule)", "#010205": "var(--gap)"}
 _TEXT, _RULE, _GAP = _CSS
@@ -34,10 +37,7 @@ def panel_svg(panel: Panel, *, prefix: str) -> str:
     Twin and cell in one axis, the gap in a strip beneath. Raises ReportError when
     a trace has times and values of different lengths.
     """
-    with (
-        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": prefix}),
-        mpl.rc_context({"font.size": 9.0, "text.parse_math": False}),
-    ):
+    with _settings(prefix):
         figure = Figure(figsize=(PIXELS / _DPI, HEIGHT / _DPI), dpi=_DPI, facecolor="none")
         FigureCanvasSVG(figure)  # takes the place of the figure's canvas; no pyplot
         strip = panel.gap is not None
@@ -48,10 +48,42 @@ def panel_svg(panel: Panel, *, prefix: str) -> str:
         if strip:
             _draw_gap(rows[1, 0], panel)
         rows[-1, 0].set_xlabel("time [s]", color=_TEXT)
-        stream = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(stream, format="svg", metadata=nothing)
-    return _inline(stream.getvalue(), prefix)
+        return _inline(_written(figure), prefix)
+
+
+def series_svg(series: Series, *, prefix: str) -> str:
+    """A curve as an ``<svg>`` element whose ids start with `prefix`; gaps stay open."""
+    (x_unit, x_factor), (y_unit, y_factor) = shown(series.x_unit), shown(series.y_unit)
+    x, y = x_factor * np.array(series.x), y_factor * np.array(series.y)
+    with _settings(prefix):
+        figure = Figure(figsize=(PIXELS / _DPI, HEIGHT / _DPI), dpi=_DPI, facecolor="none")
+        FigureCanvasSVG(figure)
+        axes = figure.subplots()
+        figure.subplots_adjust(left=0.085, right=0.992, top=0.95, bottom=0.155)
+        # A line needs two readings beside each other; a lone one is a dot.
+        marker = "o" if len(x) < _FEW else ""
+        axes.plot(x, y, color=colour("twin", 0), linewidth=1.0, marker=marker, markersize=3)
+        _dress(axes, y_unit)
+        axes.set_xlabel(x_unit, color=_TEXT)
+        return _inline(_written(figure), prefix)
+
+
+def _settings(prefix: str) -> AbstractContextManager[None]:
+    return mpl.rc_context(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": prefix,
+            "font.size": 9.0,
+            "text.parse_math": False,
+        }
+    )
+
+
+def _written(figure: Figure) -> str:
+    stream = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(stream, format="svg", metadata=nothing)
+    return stream.getvalue()
 
 
 def decimated(time: Floats, values: Floats, pixels: int) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from twinstudio.model.block import Block
 from twinstudio.model.errors import RecordingError, SceneError
 from twinstudio.model.gaps import GapTable
 from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.measured import Measured
 from twinstudio.model.pair import Pair
 from twinstudio.model.patches import load_patched
 from twinstudio.model.provenance import digest, provenance
@@ -82,8 +83,8 @@ def _floor(cell: Block, repeats: Sequence[Path], notes: list[str]) -> Floor | No
     return noise_floor(cell, others)
 
 
-def report_of(outcome: LogGap, path: Path) -> Path:
-    """Write the HTML report of a log's gap; returns its path."""
+def report_of(outcome: LogGap, path: Path, metrics: Sequence[Measured] = ()) -> Path:
+    """Write the HTML report of a log's gap, and of what `metrics` said; returns its path."""
     return write_report(
         path,
         Report(
@@ -92,6 +93,7 @@ def report_of(outcome: LogGap, path: Path) -> Path:
             table=outcome.table,
             layout=outcome.pair.layout,
             panels=panels_of_pair(outcome.pair),
+            metrics=tuple(metrics),
             provenance=provenance(inputs={outcome.log.name: digest(outcome.log)}),
         ),
     )
