@@ -17,6 +17,7 @@ from twinstudio.model.patches import Origin
 from twinstudio.model.provenance import Provenance
 from twinstudio.model.results import Change, Patch, Result, Scalar, Series, Table
 from twinstudio.plugin.catalog import Entry
+from twinstudio.session.installing import InstallView
 from twinstudio.plugin.kinds import KINDS
 from twinstudio.plugin.slots import InputSlot
 
@@ -191,14 +192,24 @@ class FakeCatalog:
         return Loaded(self.kinds.get(plugin, Plain), KINDS[self.entry(plugin).kind].inputs)
 
     def refresh(self) -> tuple[Entry, ...]:
-        self.reads += 1
         return self.found
+
+
+@dataclass
+class FakeInstalling:
+    """Shows what a test puts there."""
+
+    shown: InstallView | None = None
+
+    def view(self) -> InstallView | None:
+        return self.shown
 
 
 class FakeWorkshop:
     def __init__(self, entries: tuple[Entry, ...] = ENTRIES) -> None:
         self.catalog = FakeCatalog(entries, {"acme.everything": Everything})
         self.store = FakeStore()
+        self.installing = FakeInstalling()
         self.queue: tuple[JobView, ...] = ()
         self.patched: tuple[Origin, ...] = ()
 
@@ -208,7 +219,8 @@ class FakeWorkshop:
             self.store.found[run.id] = results
 
     def plugins(self) -> tuple[Entry, ...]:
-        return self.catalog.refresh()
+        self.catalog.reads += 1
+        return self.catalog.found
 
     def fields(self, plugin: str) -> list[params.Field]:
         return params.fields(self.catalog.load(plugin).params)

@@ -116,6 +116,12 @@ class Actions:
             ("runs", "Runs with results, log and provenance; compare two"),
         ):
             make(f"Show {name}", partial(work.show, name), "", what)
+        make(
+            "Install plugin…",
+            work.ask_install,
+            "",
+            "Install a wheel, a folder or a package; shows first what will change",
+        )
         self._theme_actions = self._themes()
         self._layout_menu: QMenu | None = None
 

@@ -1,36 +1,32 @@
 """What plugins there are, how they do, and the form that runs one."""
 
-from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
-    QFrame,
     QHBoxLayout,
     QLineEdit,
-    QPlainTextEdit,
-    QScrollArea,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from twinstudio.gui.bridge import Bridge
+from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.empty import Empty
-from twinstudio.gui.docks.rows import Column, Panel, Rows, RowTable, button, words
+from twinstudio.gui.docks.installpane import InstallPane
+from twinstudio.gui.docks.plugindetails import Details, package_of
+from twinstudio.gui.docks.rows import Column, Panel, Rows, RowTable, button
 from twinstudio.gui.forms.form import Form, FormSource
 from twinstudio.gui.reader import Reader
-from twinstudio.gui.theme import GRID, Theme, code_font
+from twinstudio.gui.theme import GRID, Theme
 from twinstudio.jobs.record import Run
 from twinstudio.jobs.spec import RUNNABLE
 from twinstudio.jobs.store import RunFilter
 from twinstudio.plugin.catalog import Entry
 from twinstudio.plugin.kinds import KINDS
 
-RIGHTS = "Plugins run with your rights: what you can read or delete, they can. Use those you trust."
 _EVERY = "All kinds"
 _MOST_RUNS = 20
 _COLUMNS = (
@@ -40,83 +36,6 @@ _COLUMNS = (
     Column("Version", lambda e: e.version, 72),
     Column("From", lambda e: e.origin),
 )
-
-
-class Details(QScrollArea):
-    """All that is known of one plugin, its reason and traceback, and what can be done."""
-
-    def __init__(self, act: Callable[[str], None], run: Callable[[], None]) -> None:
-        super().__init__()
-        self.title = words("", "title")
-        self.about = words()
-        self.origin = words("", "faint")
-        self.reason = words("", "alarm")
-        self.trace = QPlainTextEdit()
-        self.trace.setReadOnly(True)
-        self.trace.setFont(code_font())
-        self.trace.setMinimumHeight(12 * GRID)
-        self.trace.setAccessibleName("Traceback")
-        self.run = button("Run…", "Fill in its form and run it as a job", run)
-        self.enable = button(
-            "Enable", "Switch it on, and remember it (plugin.enable)", lambda: act("plugin.enable")
-        )
-        self.disable = button(
-            "Disable",
-            "Switch it off, and remember it (plugin.disable)",
-            lambda: act("plugin.disable"),
-        )
-        self.retry = button(
-            "Retry", "Read and import it anew (plugin.retry)", lambda: act("plugin.retry")
-        )
-        self.copy = button("Copy traceback", "Copy the traceback", self._copy)
-        row = QHBoxLayout()
-        for one in (self.run, self.enable, self.disable, self.retry, self.copy):
-            row.addWidget(one)
-        row.addStretch()
-        inner = QWidget()
-        box = QVBoxLayout(inner)
-        box.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
-        box.setSpacing(GRID // 2)
-        for part in (self.title, self.about):
-            box.addWidget(part)
-        box.addLayout(row)
-        box.addWidget(self.reason)
-        box.addWidget(self.trace)
-        for part in (self.origin, words(RIGHTS, "faint")):
-            box.addWidget(part)
-        box.addStretch()
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAccessibleName("The selected plugin")
-        self.setWidget(inner)
-
-    def show_entry(self, entry: Entry | None) -> None:
-        """Show `entry`; without one, only how to get one."""
-        for one in (self.run, self.enable, self.disable, self.retry, self.copy, self.trace):
-            one.hide()
-        self.reason.hide()
-        if entry is None:
-            self.title.setText("No plugin selected")
-            self.about.setText("Select one to see what it does.")
-            self.origin.setText("")
-            return
-        self.title.setText(entry.title or entry.id)
-        self.about.setText("\n".join(filter(None, (entry.help, entry.docs))))
-        version = f" {entry.version}" if entry.version else ""
-        self.origin.setText(f"{entry.id}{version}, {entry.kind or 'kind unknown'}, {entry.origin}")
-        self.reason.setText(entry.reason)
-        self.reason.setVisible(bool(entry.reason))
-        self.trace.setPlainText(entry.trace)
-        for one in (self.trace, self.copy):
-            one.setVisible(bool(entry.trace))
-        self.run.setVisible(entry.kind in RUNNABLE)
-        self.run.setEnabled(entry.state != "disabled")
-        self.enable.setVisible(entry.state == "disabled")
-        self.disable.setVisible(entry.state != "disabled")
-        self.retry.setVisible(entry.state == "failed")
-
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.trace.toPlainText())
 
 
 class PluginsDock(Panel):
@@ -134,6 +53,7 @@ class PluginsDock(Panel):
         self._theme = theme
         self._entries: tuple[Entry, ...] = ()
         self._read = False
+        self._ended: frozenset[str] = frozenset()  # jobs that the list knows of
         self.reader = Reader(bridge.notices, self)
         self.model = Rows(_COLUMNS, lambda entry: (entry.id, entry.origin), theme)
         self.table = RowTable(self.model, "Plugins")
@@ -144,6 +64,11 @@ class PluginsDock(Panel):
         self.form: Form | None = None
         self.side = QStackedWidget()
         self.side.addWidget(self.details)
+        self.installs = InstallPane(bridge, self.reader, theme)
+        self.installs.appeared.connect(self._show_installs)
+        self.installs.ended.connect(self._list)
+        self.installs.left.connect(self._leave_form)
+        self.side.addWidget(self.installs)
         self.empty = Empty("Plugins are being read", "")
         self.empty.text.setTextFormat(Qt.TextFormat.PlainText)
         self.empty.offer("Read again", "Look again for plugins", self.refresh)
@@ -153,12 +78,14 @@ class PluginsDock(Panel):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self.pages)
+        bridge.add(self, self._notice, every=3)
 
     def restyle(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
         self.model.restyle(theme)
         self.table.viewport().update()
+        self.installs.restyle(theme)
         if self.form is not None:
             self.form.restyle(theme)
 
@@ -167,7 +94,8 @@ class PluginsDock(Panel):
         shop = self._bridge.session.workshop
 
         def read() -> tuple[Entry, ...]:
-            return shop.catalog.refresh()
+            shop.catalog.refresh()
+            return shop.plugins()
 
         self.reader.ask("plugins", read, self._take, self._refused)
 
@@ -176,6 +104,7 @@ class PluginsDock(Panel):
         if not self._read:
             self._read = True
             self._list()
+        self._notice()
 
     def open_picked(self) -> None:
         """Show the form of the selected plugin."""
@@ -216,6 +145,13 @@ class PluginsDock(Panel):
         row.addWidget(self.kind)
         row.addWidget(self.search, 1)
         row.addWidget(button("Refresh", "Look again for plugins", self.refresh))
+        row.addWidget(
+            button(
+                "Install…",
+                "Install a wheel, a folder or a package; shows first what will change",
+                self.ask_install,
+            )
+        )
         left = QWidget()
         box = QVBoxLayout(left)
         box.setContentsMargins(0, 0, 0, 0)
@@ -234,13 +170,15 @@ class PluginsDock(Panel):
         self.reader.ask("plugins", shop.plugins, self._take, self._refused)
 
     def _take(self, entries: tuple[Entry, ...]) -> None:
-        self._entries = tuple(entries)
-        self.pages.setCurrentIndex(1 if entries else 0)
+        self._entries = self.installs.entries = tuple(entries)
+        at_work = self.side.currentWidget() is self.installs
+        self.pages.setCurrentIndex(1 if entries or at_work else 0)
         self._explain(
             "No plugin is there",
-            "Install one (twinstudio plugins install), or put a single-file plugin into the"
-            " folder of plugins.",
+            "Install one ('Install plugin' in the command palette, or twinstudio plugins install),"
+            " or put a single-file plugin into the folder of plugins.",
         )
+        self._drop_stale_form()
         self._refilter()
 
     def _refused(self, text: str) -> None:
@@ -272,9 +210,33 @@ class PluginsDock(Panel):
         chosen = self.table.chosen()
         self.details.show_entry(chosen[0] if chosen else None)
 
+    def ask_install(self) -> None:
+        """Ask which package to install."""
+        if not self._read:
+            self.seen()
+        self._show_installs()
+        self.installs.ask()
+
+    def _show_installs(self) -> None:
+        self.pages.setCurrentIndex(1)
+        self.side.setCurrentWidget(self.installs)
+
+    def _notice(self, frame: Frame | None = None) -> None:
+        """Show how an installation gets on, and mark the plugin whose run has just ended."""
+        if frame is not None and not self.in_sight:
+            return
+        self.installs.poll()
+        jobs = self._bridge.session.workshop.jobs()
+        ended = frozenset(job.id for job in jobs if job.over)
+        if ended != self._ended:
+            self._ended = ended
+            self._list()
+
     def _act(self, command: str) -> None:
         chosen = self.table.chosen()
-        if chosen:
+        if chosen and command == "plugin.uninstall":
+            self.installs.order(command, package=package_of(chosen[0]))
+        elif chosen:
             future = self._bridge.runner.run(command, plugin=chosen[0].id)
             # A refusal stands in the log as an alarm; the list tells how things are now.
             self.reader.follow(future, lambda _: self._list(), lambda _: self._list())
@@ -302,6 +264,17 @@ class PluginsDock(Panel):
 
     def _leave_form(self) -> None:
         self.side.setCurrentWidget(self.details)
+
+    def _drop_stale_form(self) -> None:
+        """A form of a plugin that was replaced or removed holds the old one's parameters."""
+        if self.form is None:
+            return
+        made = self.form.source.entry
+        same = (made.id, made.origin, made.version, made.restart)
+        if same not in ((e.id, e.origin, e.version, e.restart) for e in self._entries):
+            self._drop_form()
+            text = f"the form of '{made.id}' was closed: its package was replaced or removed"
+            self._bridge.notices.say("info", "plugin", text)
 
     def _drop_form(self) -> None:
         if self.form is not None:

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
-from twinstudio.gui.bridge import Bridge
+from twinstudio.gui.bridge import Bridge, Frame
 from twinstudio.gui.docks.jobs import JobsDock
 from twinstudio.gui.docks.plugins import PluginsDock
 from twinstudio.gui.docks.rows import Panel
@@ -17,6 +17,8 @@ class Workbench:
     """Makes the three, and shows one when another leads there. They read nothing while hidden."""
 
     def __init__(self, bridge: Bridge, theme: Theme) -> None:
+        self._bridge = bridge
+        self._installation = 0
         self.plugins = PluginsDock(bridge, theme)
         self.jobs = JobsDock(bridge, theme)
         self.runs = RunsDock(bridge, theme)
@@ -45,6 +47,8 @@ class Workbench:
             window.tabifyDockWidget(docks[beside], docks[name])
             if fresh:
                 docks[name].visibilityChanged.connect(panel.look)
+        if fresh:
+            self._bridge.add(window, self._notice, every=12)
         docks[beside].raise_()
 
     def restyle(self, theme: Theme) -> None:
@@ -69,10 +73,22 @@ class Workbench:
         if not dock.isFloating() and dock.height() < room:
             window.resizeDocks([dock], [room], Qt.Orientation.Vertical)
 
+    def ask_install(self) -> None:
+        """Ask which plugins to install."""
+        self.show("plugins")
+        self.plugins.ask_install()
+
     def show_run(self, run: str) -> None:
         """Show a run."""
         self.show("runs")
         self.runs.show_run(run)
+
+    def _notice(self, _frame: Frame) -> None:
+        """A plan that waits for agreement is shown, wherever the command came from."""
+        view = self._bridge.session.workshop.installing.view()
+        if view is not None and view.number != self._installation and not view.over:
+            self._installation = view.number
+            self.show("plugins")
 
     def _started(self, run: str) -> None:
         self.show("jobs")
