@@ -110,8 +110,8 @@ python_packages() {
     -e "$ROOT[test]" >&2 || fail "the Python packages could not be installed; is a package index reachable?"
   local part
   for part in "$ROOT"/plugins/twinstudio-*/; do
-    "$VENV/bin/pip" install -q --disable-pip-version-check --no-deps --no-build-isolation \
-      -e "$part" >&2 || fail "the plugins in $part could not be installed"
+    "$VENV/bin/pip" install -q --disable-pip-version-check --no-build-isolation \
+      -c "$ROOT/packaging/constraints.txt" -e "$part" >&2 || fail "the plugins in $part could not be installed"
   done
   printf '%s' "$wanted" >"$stamp"
 }

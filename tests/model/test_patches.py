@@ -7,6 +7,7 @@ import pytest
 from twinstudio.model.errors import SceneError
 from twinstudio.model.patches import (
     FILE,
+    Promoted,
     load_patched,
     origins,
     patched,
@@ -100,3 +101,22 @@ def test_that_a_broken_file_of_patches_is_named(scene: Scene) -> None:
     (Path(scene.folder) / FILE).write_text("{}")
     with pytest.raises(SceneError, match=FILE):
         patches_of(scene)
+
+
+def test_that_a_patch_gives_a_link_its_mass_and_a_joint_its_friction(scene):
+    changes = (
+        Change(key="links.forearm.mass", value=0.9),
+        Change(key="drive.friction.coulomb", value=(0.4, 0.2)),
+    )
+    patch = Patch(name="p", changes=changes, reason="r")
+    found = patched(scene, (Promoted(patch=patch, run="a", when=0.0),))
+    assert found.links["forearm"].mass == 0.9
+    assert found.drive.friction.coulomb == (0.4, 0.2)
+
+
+def test_that_a_patch_of_a_wrong_length_is_refused(scene):
+    patch = Patch(
+        name="p", changes=(Change(key="drive.friction.coulomb", value=(0.4,) * 3),), reason="r"
+    )
+    with pytest.raises(SceneError, match=r"drive\.friction\.coulomb.*expected 2 values.*got 3"):
+        patched(scene, (Promoted(patch=patch, run="a", when=0.0),))

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from twinstudio.model import config
+from twinstudio.model.drive import LinkInertia
 from twinstudio.model.errors import SceneError
 from twinstudio.model.results import Patch
 from twinstudio.model.scene import Scene, check_scene, load_scene
@@ -126,6 +127,8 @@ def _place(raw: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any], s
     """The mapping that holds `key`, e.g. ``objects.cube.mass``, and the last name of it."""
     *path, name = key.split(".")
     here: Any = raw
+    if len(path) == 2 and path[0] == "links":
+        raw["links"].setdefault(path[1], msgspec.to_builtins(LinkInertia()))
     for step in path:
         here = _inside(here, step)
     if not isinstance(here, dict) or name not in here:

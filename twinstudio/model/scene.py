@@ -16,6 +16,7 @@ import msgspec
 
 from twinstudio.model import config
 from twinstudio.model.config import si
+from twinstudio.model.drive import Drive, LinkInertia, Payload, check_drive
 from twinstudio.model.errors import SceneError
 
 Length = Annotated[float, si("m")]
@@ -132,10 +133,17 @@ class CellSettings(_Strict, frozen=True):
 
 
 class Scene(_Strict, frozen=True):
-    """One robot cell and its twin. Immutable; `folder` is where it was read."""
+    """One robot cell and its twin. Immutable; `folder` is where it was read.
+
+    drive: mechanisms of the joints' drives; where it is empty, PyBullet's motors drive.
+    links: links whose inertial parameters differ from the model's.
+    """
 
     name: str
     robot: Robot
+    drive: Drive = Drive()
+    links: dict[str, LinkInertia] = {}
+    payload: Payload = Payload()
     description: str = ""
     objects: tuple[Object, ...] = ()
     simulation: Simulation = Simulation()
@@ -246,6 +254,14 @@ def check_scene(scene: Scene, where: str) -> None:
     if len(set(robot.joints)) != len(robot.joints):
         raise SceneError("key 'robot.joints': a joint is named twice", where=where)
     _must_exist(scene, robot.model, "robot.model", where)
+    check_drive(scene.drive, len(robot.joints), where)
+    _check_inertias(scene, where)
+    _check_objects(scene, where)
+    if scene.cell.emulated:
+        _must_exist(scene, scene.cell.emulated, "cell.emulated", where)
+
+
+def _check_objects(scene: Scene, where: str) -> None:
     seen: set[str] = set()
     for k, thing in enumerate(scene.objects):
         if thing.name in seen or thing.name == "robot":
@@ -257,8 +273,13 @@ def check_scene(scene: Scene, where: str) -> None:
             raise SceneError(f"key 'objects[{k}].shape': every length must be above 0", where=where)
         if thing.model:
             _must_exist(scene, thing.model, f"objects[{k}].model", where)
-    if scene.cell.emulated:
-        _must_exist(scene, scene.cell.emulated, "cell.emulated", where)
+
+
+def _check_inertias(scene: Scene, where: str) -> None:
+    parts = [(f"links.{name}", link.inertia) for name, link in scene.links.items()]
+    for key, inertia in [*parts, ("payload", scene.payload.inertia)]:
+        if inertia:
+            _same_length(len(inertia), 6, f"{key}.inertia", where, "xx, xy, xz, yy, yz, zz")
 
 
 def _extents(shape: Box | Sphere | Cylinder) -> tuple[float, ...]:
@@ -267,11 +288,9 @@ def _extents(shape: Box | Sphere | Cylinder) -> tuple[float, ...]:
     return (shape.radius, shape.length) if isinstance(shape, Cylinder) else (shape.radius,)
 
 
-def _same_length(got: int, expected: int, key: str, where: str) -> None:
+def _same_length(got: int, expected: int, key: str, where: str, each: str = "one a joint") -> None:
     if got != expected:
-        raise SceneError(
-            f"key '{key}': expected {expected} values, one a joint, got {got}", where=where
-        )
+        raise SceneError(f"key '{key}': expected {expected} values, {each}, got {got}", where=where)
 
 
 def _must_exist(scene: Scene, reference: str, key: str, where: str) -> None:
