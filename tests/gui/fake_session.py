@@ -17,6 +17,7 @@ from twinstudio.model.scene import Object, Robot, Scene, Sphere
 from twinstudio.model.views import (
     CommandInfo,
     Entry,
+    MetricView,
     Moment,
     RecordingView,
     ReplayView,
@@ -49,6 +50,8 @@ COMMANDS = {
     "cell.replay": {"log": "recording to publish"},
     "gap.reset": {},
     "gap.window": {"seconds": "length of the sliding window"},
+    "metric.add": {"plugin": "its id", "params": "name -> value"},
+    "metric.remove": {"key": "what metric.add returned"},
 }
 
 
@@ -177,6 +180,7 @@ class FakeSession:
     closed: bool = False
     now: int = 100 * 10**9
     kept: float = 90.0
+    metrics: tuple[MetricView, ...] = ()
     workshop: FakeWorkshop = field(default_factory=FakeWorkshop)
 
     def __post_init__(self) -> None:
@@ -237,6 +241,7 @@ class FakeSession:
             replay=self.replay,
             real_time=1.0,
             lateness=0.0003,
+            metrics=self.metrics,
         )
 
     def traces(self, query: TraceQuery) -> list[Trace]:

@@ -85,3 +85,38 @@ def test_that_a_jump_told_with_a_wild_stamp_does_not_end_the_delays(line, twin, 
     line.heard("cell", event("seek", 1 << 61))
     cell.role = "cell"
     assert len(line._recent(cell)) == 200
+
+
+def test_that_metrics_get_the_very_samples_of_the_sliding_window(line, twin, cell):
+    line.window = 1.0
+    cell.feed(SECOND, 4000)
+    twin.feed(SECOND, 4000)
+    assert line.pair(twin, cell) is None
+    assert paired(line, twin, cell) == 4000
+    with line._lock:
+        samples = sum(part.totals.samples for part in line._parts)
+    found = line.pair(twin, cell)
+    assert len(found) == samples < 4000
+    assert found.stamps[-1] == SECOND + 3999 * MS
+    assert found.layout.names == ("joint.position",)
+
+
+def test_that_metrics_get_nothing_from_before_a_reset(line, twin, cell):
+    cell.feed(SECOND, 1000)
+    twin.feed(SECOND, 3000)
+    assert paired(line, twin, cell) == 1000
+    line.reset()
+    assert line.pair(twin, cell) is None
+    cell.feed(2 * SECOND, 500)
+    assert paired(line, twin, cell) == 1500
+    found = line.pair(twin, cell)
+    assert (len(found), found.stamps[0]) == (500, 2 * SECOND)
+
+
+def test_that_metrics_get_nothing_from_before_the_twin_was_set_to_the_cell(line, twin, cell):
+    cell.feed(SECOND, 1000)
+    twin.feed(SECOND, 1500)
+    line.heard("twin", event("synchronised", SECOND + 600 * MS))
+    assert paired(line, twin, cell) == 400
+    found = line.pair(twin, cell)
+    assert (len(found), found.stamps[0]) == (400, SECOND + 600 * MS)

@@ -137,6 +137,21 @@ def test_that_readings_that_are_nan_are_counted_and_survived(live: Session) -> N
     until(lambda: streaming(live, "cell"), "the cell streams on")
 
 
+def test_that_a_metric_is_added_to_the_window_and_removed_by_command(live: Session) -> None:
+    assert {"metric.add", "metric.remove"} <= {info.name for info in live.commands()}
+    key = live.run("metric.add", plugin="twinstudio.error_band", params={"share": "90 %"})
+    until(lambda: live.snapshot().metrics[0].state == "measuring", "figures")
+    (view,) = live.snapshot().metrics
+    assert (view.key, view.measured.params["share"]) == (key, 0.9)
+    assert len(view.measured.results) == 7
+    assert 0 < view.end - view.start < 12 * 10**9
+    live.run("metric.remove", key=key)
+    assert live.snapshot().metrics == ()
+    assert "metric.add(plugin='twinstudio.error_band', params={'share': '90 %'})" in texts(
+        live, "info"
+    )
+
+
 def test_that_a_killed_twin_is_told_and_can_be_restarted(mortal: Session, tmp_path: Path) -> None:
     mortal.run("record.start", path=str(tmp_path / "through.mcap"))
     child = mortal._cast.get("twin").child

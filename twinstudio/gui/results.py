@@ -134,9 +134,15 @@ def figures(scalars: Sequence[Scalar]) -> QWidget:
     return holder
 
 
-def scalar_texts(scalar: Scalar) -> tuple[str, str]:
-    """The value with its unit, and its interval: as many digits as that is good for."""
-    unit, factor = fmt.shown(scalar.unit)
+def scalar_texts(
+    scalar: Scalar, shown: tuple[str, float] | None = None, *, unknown: str = "no interval"
+) -> tuple[str, str]:
+    """The value with its unit, and its interval: as many digits as that is good for.
+
+    shown: unit and factor from SI, by default as for any quantity. unknown: said
+    where the interval cannot be told.
+    """
+    unit, factor = shown or fmt.shown(scalar.unit)
     value, low, high = (x * factor for x in (scalar.value, scalar.low, scalar.high))
     if not (math.isfinite(low) and math.isfinite(high)):
         known = [
@@ -144,7 +150,7 @@ def scalar_texts(scalar: Scalar) -> tuple[str, str]:
             for sign, bound in (("≥", low), ("≤", high))
             if math.isfinite(bound)
         ]
-        return fmt.figure(value, unit), known[0] if known else "no interval"
+        return fmt.figure(value, unit), known[0] if known else unknown
     width = high - low
     digits = 3
     if width > 0:

@@ -79,7 +79,7 @@ class Window(QMainWindow):
     def _make_docks(self, theme: look.Theme) -> None:
         self.viewer = ViewerDock(self.bridge, self.selection)
         self.plots = PlotStack(self.bridge, self.selection, theme)
-        self.gaps = GapDock(self.bridge, self.selection)
+        self.gaps = GapDock(self.bridge, self.selection, theme)
         self.tree = SceneTree(self.bridge, self.selection)
         self.sources = SourcesDock(self.bridge, theme)
         self.log = LogDock(self.bridge, theme)
@@ -139,8 +139,8 @@ class Window(QMainWindow):
         """Take the colours that are in force."""
         theme = look.chosen(self._app, self._choice)
         look.apply(self._app, theme)
-        parts = (self.plots, self.sources, self.log, self.workbench, self.toolbar, self.status)
-        for part in parts:
+        parts = (self.plots, self.gaps, self.sources, self.log, self.workbench)
+        for part in (*parts, self.toolbar, self.status):
             part.restyle(theme)
 
     def choose_theme(self, choice: str) -> None:
@@ -195,7 +195,7 @@ class Window(QMainWindow):
         rest = height - 110
         self.resizeDocks(
             [docks["viewer"], docks["plots"], docks["log"]],
-            [rest * 42 // 100, rest * 43 // 100, rest * 15 // 100],
+            [rest * 44 // 100, rest * 41 // 100, rest * 15 // 100],
             Qt.Orientation.Vertical,
         )
 
@@ -333,6 +333,7 @@ class Window(QMainWindow):
             self.hide()
             self.bridge.stop()
             self.workbench.stop()
+            self.gaps.stop()
             self.viewer.stop()
             try:
                 self.bridge.session.close()

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
+    QSplitter,
     QStackedWidget,
     QTableView,
     QToolButton,
@@ -15,10 +16,12 @@ from PySide6.QtWidgets import (
 
 from twinstudio.gui import format as fmt
 from twinstudio.gui.bridge import Bridge, Frame
+from twinstudio.gui.docks.addmetric import AddMetric
 from twinstudio.gui.docks.empty import Empty
 from twinstudio.gui.docks.gapmodel import COLUMNS, OVERALL, PARTS, SORT, TOOL, GapModel, Index
+from twinstudio.gui.docks.metrics import MetricsPanel
 from twinstudio.gui.selection import Selection
-from twinstudio.gui.theme import GRID, number_font, show_role
+from twinstudio.gui.theme import GRID, Theme, number_font, show_role
 from twinstudio.model.gaps import GapTable
 
 _FLOOR = 1 + next(k for k, column in enumerate(COLUMNS) if column.over == "floor")
@@ -52,7 +55,7 @@ class _Sorted(QSortFilterProxyModel):
 class GapDock(QWidget):
     """Where do twin and cell disagree, now? Selecting a row selects its plots."""
 
-    def __init__(self, bridge: Bridge, selection: Selection) -> None:
+    def __init__(self, bridge: Bridge, selection: Selection, theme: Theme) -> None:
         super().__init__()
         self._bridge = bridge
         self._selection = selection
@@ -75,6 +78,9 @@ class GapDock(QWidget):
         )
         self.pages.addWidget(self.empty)
         self.pages.addWidget(self.table)
+        self.metrics = MetricsPanel(bridge, theme)
+        self.adding = AddMetric(bridge, theme, self)
+        self.metrics.add_wanted.connect(self.adding.ask)
         self._build()
         selection.changed.connect(self._mark)
         bridge.add(self, self.refresh, every=6)
@@ -118,11 +124,27 @@ class GapDock(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(GRID // 2)
         box.addLayout(row)
-        box.addWidget(self.pages, stretch=1)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.pages)
+        split.addWidget(self.metrics.table)
+        split.setSizes([3, 2])
+        box.addWidget(split, stretch=1)
         box.addWidget(self.notes)
+        box.addWidget(self.metrics)
+
+    def restyle(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.metrics.restyle(theme)
+        self.adding.restyle(theme)
+
+    def stop(self) -> None:
+        """Read nothing more."""
+        self.adding.reader.close()
 
     def refresh(self, frame: Frame) -> None:
         """Take the newest figures."""
+        self.metrics.refresh(frame)
         window, run = frame.snapshot.window, frame.snapshot.run
         some = window or run
         self.pages.setCurrentWidget(self.table if some else self.empty)
@@ -191,7 +213,7 @@ class GapDock(QWidget):
 
     def set_degrees(self, *, on: bool) -> None:
         """Show angles in degrees, or in mrad."""
-        self.model.degrees = on
+        self.model.degrees = self.metrics.degrees = on
         self._forget_widths()
 
     def _units(self, frame: Frame) -> dict[tuple[str, str], str]:
