@@ -72,7 +72,7 @@ ENTRIES = (
         reason="cannot be imported: No module named 'nowhere'",
         trace="Traceback (most recent call last):\nModuleNotFoundError: nowhere",
     ),
-    entry("acme.driver", "bridge"),
+    entry("acme.driver", "mechanism"),
 )
 RESULTS: tuple[Result, ...] = (
     Scalar(name="payload", value=1.2345, unit="kg", low=1.21, high=1.26, note="at the flange"),

@@ -18,14 +18,18 @@ import numpy as np
 from twinstudio.model.config import si
 from twinstudio.model.params import Params, about
 from twinstudio.model.results import Change, Image, Patch, Scalar, Series, Table
+from twinstudio.model.signals import Layout, joint_signals
 from twinstudio.plugin.context import Cancelled
 from twinstudio.plugin.kinds import (
     Calibrator,
     Command,
     Finding,
+    HilSuite,
     Mechanism,
     Metric,
     Randomizer,
+    ResidualLearner,
+    SourceBridge,
 )
 from twinstudio.plugin.slots import InputSlot
 
@@ -465,3 +469,106 @@ def _(context):
 def _(context):
     (context.scratch.parent / "run.json").write_text("mine now")
     return []
+
+
+class BridgeParams(Params):
+    fault: Annotated[str, about("What goes wrong")] = ""
+    blocks: Annotated[int, about("How many blocks come; 0 for no end", low=0)] = 0
+
+
+class Brings(SourceBridge[BridgeParams]):
+    """Two samples a block from one pair of buffers, as a driver would fill them."""
+
+    id = "test.brings"
+    params = BridgeParams
+
+    def layout(self, params):
+        if params.fault == "layout":
+            return ["joint.position"]
+        return Layout(joint_signals(("a",), kinds=("joint.position",)))
+
+    def blocks(self, context, params):
+        stamps, values = np.zeros(2, dtype=np.int64), np.zeros((2, 1))
+        k = 0
+        try:
+            while not params.blocks or k < params.blocks:
+                context.checkpoint()
+                stamps[:] = 1_000_000 * np.array([2 * k, 2 * k + 1])
+                values[:] = [[2.0 * k], [2.0 * k + 1.0]]
+                k += 1
+                yield self.spoilt(k, stamps, values, params.fault)
+                time.sleep(0.001)
+        finally:
+            context.log("the robot is let go")
+
+    def spoilt(self, k, stamps, values, fault):
+        if k < 3 or not fault:
+            return stamps, values
+        if fault == "raises":
+            raise OSError("the robot hung up")
+        if fault == "crashes":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "tuple":
+            return values
+        if fault == "shape":
+            return stamps, values.T
+        return stamps.astype(float), values
+
+
+class Waiting(SourceBridge[Nothing]):
+    """Delivers nothing and checks in all the time."""
+
+    id = "test.waiting"
+    params = Nothing
+
+    def layout(self, params):
+        return Layout(joint_signals(("a",), kinds=("joint.position",)))
+
+    def blocks(self, context, params):
+        while True:
+            context.checkpoint()
+            time.sleep(0.001)
+            yield from ()
+
+
+class LearnParams(Params):
+    fault: Annotated[str, about("What goes wrong")] = ""
+
+
+class Learns(ResidualLearner[LearnParams]):
+    """A straight line through what is left."""
+
+    id = "test.learns"
+    params = LearnParams
+    features = ("joint.position",)
+    target = "joint.position"
+
+    def fit(self, context, features, target, params):
+        if params.fault == "text":
+            return "a model"
+        context.progress(0.5, "fitting")
+        slope = float((features * target).sum() / (features * features).sum())
+        return f"{slope!r} {params.fault}".encode()
+
+    def predict(self, model, features):
+        slope, _, fault = model.decode().partition(" ")
+        told = float(slope) * features
+        return {"": told, "shape": told.T, "nan": told * np.nan, "list": [1.0]}[fault]
+
+
+class LearnsOther(Learns):
+    id = "test.learns_other"
+    features = ("joint.velocity",)
+
+
+class SuiteParams(Params):
+    folder: Annotated[str, about("Where the tests are")]
+    limit: Annotated[float, si("N", low=0.0, about="A limit")] = 2.0
+
+
+class Suite(HilSuite[SuiteParams]):
+    id = "test.suite"
+    params = SuiteParams
+
+    def tests(self, params):
+        return Path(params.folder)

@@ -181,6 +181,12 @@ def run(
         ),
     ] = None,
     draws: Annotated[int, typer.Option(help="How often a randomizer draws.")] = 1,
+    duration: Annotated[
+        float, typer.Option(help="How long a bridge records [s]; 0 until Ctrl+C.")
+    ] = 0.0,
+    limit: Annotated[
+        float, typer.Option(help="Longest duration of the job [s]; 0 for none.")
+    ] = 0.0,
     plugins_dir: Folder = None,
     safe: Safe = False,
     as_json: Json = False,
@@ -209,6 +215,8 @@ def run(
         version=entry.version,
         draws=draws,
         split=split,
+        duration=duration,
+        limit=limit,
     )
     run_job_cli(spec, as_json=as_json)
 

@@ -13,6 +13,8 @@ from twinstudio.model.provenance import Provenance
 from twinstudio.model.results import Image, Patch, Result, Scalar, Series, Table
 
 ABSENT = "absent"
+TIMED = "duration"
+"""A column of a table called so says how long something took, which no run gives again."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +86,8 @@ def of_results(one: Sequence[Result], other: Sequence[Result]) -> tuple[Differen
 
 def _given(run: Run) -> dict[str, Any]:
     spec = run.spec
-    fixed = {"plugin": spec.plugin, "kind": spec.kind, "seed": spec.seed, "draws": spec.draws}
+    names = ("plugin", "kind", "seed", "draws", "split", "duration")
+    fixed = {name: getattr(spec, name) for name in names}
     return fixed | spec.params
 
 
@@ -110,6 +113,7 @@ def _parts(result: Result) -> dict[str, Any]:
             f" row {k} {column}": cell
             for k, row in enumerate(result.rows)
             for column, cell in zip(result.columns, row, strict=True)
+            if column != TIMED
         }
     if isinstance(result, Image):
         return {"": f"{result.format} {_hash(result.data)}"}

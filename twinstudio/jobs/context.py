@@ -45,6 +45,28 @@ class WorkerContext:
         self._cancel = cancel
         self._report = report
         self._reported = -math.inf
+        self._begun = time.monotonic()
+        self._end = math.inf
+
+    def end_after(self, seconds: float) -> None:
+        """Let the next check-ins after `seconds` raise Cancelled too; 0 for no such end."""
+        self._begun = time.monotonic()
+        self._end = self._begun + seconds if seconds else math.inf
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the job was cancelled."""
+        return self._cancel.is_set()
+
+    @property
+    def over(self) -> bool:
+        """Whether the job was cancelled, or its time is over."""
+        return self.cancelled or time.monotonic() >= self._end
+
+    @property
+    def share(self) -> float:
+        """How much of its time is over, 0 to 1; 0 where it has no end."""
+        return min(1.0, (time.monotonic() - self._begun) / (self._end - self._begun))
 
     @property
     def rng(self) -> np.random.Generator:
@@ -66,13 +88,17 @@ class WorkerContext:
         self.checkpoint()
         if not -1e-9 <= fraction <= 1.0 + 1e-9:
             raise JobError(f"progress is {fraction}", hint="it goes from 0 to 1")
+        self.tell(fraction, message)
+
+    def tell(self, fraction: float, message: str) -> None:
+        """Say how far it is, without ending here."""
         if time.monotonic() - self._reported >= PROGRESS_SECONDS or fraction >= 1.0:
             self._reported = time.monotonic()
             self._report(min(max(float(fraction), 0.0), 1.0), str(message))
 
     def checkpoint(self) -> None:
-        """Raise Cancelled if the job was cancelled."""
-        if self._cancel.is_set():
+        """Raise Cancelled if the job was cancelled, or its time is over."""
+        if self.over:
             raise Cancelled
 
     def log(self, text: str) -> None:

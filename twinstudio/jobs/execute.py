@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from twinstudio.jobs import stored
@@ -14,7 +15,17 @@ from twinstudio.model.params import Params
 from twinstudio.model.patches import load_patched
 from twinstudio.model.results import Patch, Result
 from twinstudio.model.scene import Scene, load_scene
-from twinstudio.plugin.kinds import Calibrator, Command, Finding, Metric, Plugin, Randomizer
+from twinstudio.plugin.kinds import (
+    Calibrator,
+    Command,
+    Finding,
+    HilSuite,
+    Metric,
+    Plugin,
+    Randomizer,
+    ResidualLearner,
+    SourceBridge,
+)
 from twinstudio.plugin.slots import Slots, belonging, slot_of
 
 
@@ -23,13 +34,16 @@ class Execution:
     """One plugin at work. `results` grow as they come, so that a late failure keeps them.
 
     enter: says which state the job is in. note: keeps a line for the record.
+    folder: of the run; `files` in it, by relative name, belong to the results.
     """
 
     spec: JobSpec
     context: WorkerContext
     enter: Callable[[State], None]
     note: Callable[[str], None]
+    folder: Path
     results: list[Result] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
 
     def run(self, plugin: Plugin[Any], params: Params) -> None:
         """Run `plugin`; raises whatever it raises, and JobError for what it returns."""
@@ -41,6 +55,18 @@ class Execution:
             self._randomizer(plugin, params)
         elif isinstance(plugin, Calibrator):
             self._calibrator(plugin, params)
+        elif isinstance(plugin, ResidualLearner):
+            from twinstudio.jobs.learning import learn  # noqa: PLC0415 - as for those below
+
+            learn(self, plugin, params)
+        elif isinstance(plugin, SourceBridge):
+            from twinstudio.jobs.bridging import stream  # noqa: PLC0415
+
+            stream(self, plugin, params)
+        elif isinstance(plugin, HilSuite):
+            from twinstudio.jobs.suite import run_suite  # noqa: PLC0415
+
+            run_suite(self, plugin, params)
         else:
             raise JobError(f"a plugin of kind {self.spec.kind} does not run as a job")
 

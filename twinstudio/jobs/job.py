@@ -16,6 +16,7 @@ from twinstudio.jobs.messages import End, Entered, Message, Note, Prepared, Prog
 from twinstudio.jobs.mishap import disk, one_line
 from twinstudio.jobs.record import ENDED, LOG, Run, State, command, now
 from twinstudio.jobs.store import Store
+from twinstudio.jobs.stored import FOLDER, RECORDING
 from twinstudio.jobs.worker import SCRATCH
 
 TERMINATE_SECONDS = 1.5
@@ -197,7 +198,7 @@ class Tracked:
             notes += [self.capture.problem] if self.capture.problem else []
         shutil.rmtree(self._folder / SCRATCH, ignore_errors=True)
         if state != "done" and not self.run.files:
-            shutil.rmtree(self._folder / "results", ignore_errors=True)
+            notes += self._clear()
         spent = {**self.run.durations, **self._spent()}
         final = structs.replace(
             self.run,
@@ -210,6 +211,15 @@ class Tracked:
         )
         self.run = self._recorded(final)
         self.settled = True
+
+    def _clear(self) -> list[str]:
+        """Remove what an unfinished job left, but for a recording, which nothing brings back."""
+        results = self._folder / FOLDER
+        recording = results / RECORDING
+        if recording.is_file() and recording.stat().st_size:
+            return [f"{FOLDER}/{RECORDING} holds what came until then; it has no hash"]
+        shutil.rmtree(results, ignore_errors=True)
+        return []
 
     def _recorded(self, final: Run) -> Run:
         """`final` once it is on disk; failed, in memory at least, if it cannot be."""

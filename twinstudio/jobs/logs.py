@@ -68,8 +68,10 @@ class LogReader:
             self._note_joints(key, block, scene)
         return blocks
 
-    def pair(self, name: str, scene: Scene | None) -> Pair:
+    def pair(self, name: str, scene: Scene | None, *, imposed: bool = False) -> Pair:
         """Twin and cell of the log `name`.
+
+        imposed: keep what a twin that follows the cell takes from it.
 
         A log without a twin is compared with that of `scene`, run under the logged
         commands, or along the motion where there are none. Raises JobError without both.
@@ -96,9 +98,9 @@ class LogReader:
                 cell_clock=clocks["cell"],
             )
         assert scene is not None
-        return self._with_twin_of(scene, self._advancing("cell", cell.block))
+        return self._with_twin_of(scene, self._advancing("cell", cell.block), imposed=imposed)
 
-    def _with_twin_of(self, scene: Scene, cell: Block) -> Pair:
+    def _with_twin_of(self, scene: Scene, cell: Block, *, imposed: bool) -> Pair:
         from twinstudio.physics.rollout import rollout  # noqa: PLC0415 - most jobs need no engine
 
         result = rollout(scene, cell)
@@ -109,7 +111,7 @@ class LogReader:
         names = [name for name in cell.layout.names if name in told]
         if result.mode == "following":
             self.note("its motion is the cell's own, so only efforts can differ")
-            names = [name for name in names if name not in IMPOSED]
+            names = [name for name in names if imposed or name not in IMPOSED]
         return pair(result.block, cell, names=names)
 
     def _advancing(self, side: str, block: Block) -> Block:

@@ -66,6 +66,7 @@ def again(run: Run) -> JobSpec:
         draws=spec.draws,
         limit=spec.limit,
         split=spec.split,
+        duration=spec.duration,
     )
 
 

@@ -15,10 +15,10 @@ from twinstudio.plugin.kinds import Plugin
 from twinstudio.plugin.slots import belonging, check_inputs, declared
 
 N = TypeVar("N", int, float)
-RUNNABLE = ("command", "calibrator", "randomizer", "metric")
+RUNNABLE = ("command", "calibrator", "randomizer", "metric", "residual", "bridge", "hil")
 """Kinds of plugin that run as jobs."""
 NEEDS_SCENE = ("calibrator", "randomizer")
-SPLITS = ("calibrator",)
+SPLITS = ("calibrator", "residual")
 """Kinds that hold a part of their logs out, unless logs are given for that."""
 HELD_OUT = "held_out"
 """The input whose logs are for validation alone."""
@@ -59,6 +59,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     draws: how often a randomizer draws. limit: longest duration, s; 0 for none.
     split: share of each log that is solved with, the rest being held out; None
         where nothing is split.
+    duration: how long a bridge records, s; 0 until it is cancelled.
     """
 
     plugin: str
@@ -74,6 +75,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     draws: int = 1
     limit: float = 0.0
     split: float | None = None
+    duration: float = 0.0
 
 
 def specify(  # noqa: PLR0913 - one argument a field
@@ -89,6 +91,7 @@ def specify(  # noqa: PLR0913 - one argument a field
     draws: int = 1,
     limit: float = 0.0,
     split: float | None = None,
+    duration: float = 0.0,
 ) -> JobSpec:
     """A checked specification; hashes the inputs, so keep it off the window's thread.
 
@@ -96,6 +99,7 @@ def specify(  # noqa: PLR0913 - one argument a field
     default that of the class, or its name. params: values as `model.params.make` takes them.
     inputs: name -> path, or ``FORMAT:PATH`` for a log whose format is not to be recognised.
     split: for kinds that hold a part of their logs out; None is `DEFAULT_SPLIT`.
+    duration: for bridges.
     Raises ParamsError, PluginError, SceneError, or JobError for a kind that does
     not run as a job, a missing seed, or inputs that the plugin does not declare,
     that are missing or not there.
@@ -124,6 +128,7 @@ def specify(  # noqa: PLR0913 - one argument a field
         version=version,
         draws=_at_least(draws, 1, "draws", name),
         limit=_at_least(limit, 0.0, "limit", name),
+        duration=_checked_duration(duration, kind, name),
         split=_checked_split(split, kind, belonging(given, HELD_OUT, slots), name),
     )
 
@@ -179,6 +184,16 @@ def _checked_split(split: float | None, kind: str, held_out: list[str], where: s
             f"split is {share:g}", where=where, hint="a share to solve with, above 0 and below 1"
         )
     return float(share)
+
+
+def _checked_duration(duration: float, kind: str, where: str) -> float:
+    if duration and kind != "bridge":
+        raise JobError(
+            f"duration {duration:g} has no use: a {kind} ends by itself",
+            where=where,
+            hint="limit is what ends a job that takes too long",
+        )
+    return _at_least(duration, 0.0, "duration", where)
 
 
 def _input(name: str, path: Path, format_: str, where: str) -> Input:

@@ -20,6 +20,8 @@ from twinstudio.model.errors import JobError, TwinstudioError
 from twinstudio.model.results import Change, Image, Patch, Result, Scalar, Series, Table
 
 FOLDER = "results"
+RECORDING = "recording.mcap"
+"""What a bridge brought in, in that folder."""
 NAME = re.compile(r"^results/\w[\w.\-]*$", re.ASCII)
 INLINE_BYTES = 32_768
 """Records of results longer than this together go to a file of their own."""
@@ -55,9 +57,12 @@ def check(value: object, what: str) -> tuple[Result, ...]:
     return tuple(_checked(item, k, what) for k, item in enumerate(value))
 
 
-def write(folder: Path, results: Sequence[Result]) -> Stored:
-    """Put `results` into the run `folder`. Raises OSError where there is no room."""
-    stored = Stored()
+def write(folder: Path, results: Sequence[Result], files: Sequence[str] = ()) -> Stored:
+    """Put `results` into the run `folder`. Raises OSError where there is no room.
+
+    files: names of files that are there already and belong to them.
+    """
+    stored = Stored(files={name: sha256(folder / name) for name in files})
     (folder / FOLDER).mkdir(exist_ok=True)
     for k, result in enumerate(results):
         record = as_plain(result)

@@ -106,13 +106,15 @@ def _outcome(folder: Path, voice: Voice, cancel: threading.Event) -> End:
     execution = Execution(
         spec=spec,
         context=_context(spec, folder, voice, cancel),
+        folder=folder,
         enter=lambda state: voice.say(Entered(state=state)),
         note=lambda text: voice.say(Note(text=mishap.one_line(text))),
     )
     error, trace = "", ""
     try:
         _run(execution, voice)
-        execution.context.checkpoint()  # one that swallowed Cancelled did not finish
+        if cancel.is_set():
+            raise Cancelled  # noqa: TRY301 - one that swallowed it did not finish
     except BaseException as failure:  # noqa: BLE001 - the run's record tells of it
         if isinstance(failure, Cancelled) and cancel.is_set():
             return _end("cancelled", "it was cancelled", "", execution, folder)
@@ -170,7 +172,7 @@ def _check_inputs(spec: JobSpec) -> None:
 def _end(state: str, error: str, trace: str, execution: Execution, folder: Path) -> End:
     """The last word, once the results are on disk: success is claimed last."""
     try:
-        kept = stored.write(folder, execution.results)
+        kept = stored.write(folder, execution.results, execution.files)
     except OSError as failure:
         text = f"its results could not be kept: {mishap.disk(failure)}"
         return End(state="failed", error="; ".join(filter(None, (error, text))), trace=trace)

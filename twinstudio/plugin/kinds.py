@@ -53,7 +53,10 @@ class Metric(Plugin[P]):
 
 
 class SourceBridge(Plugin[P]):
-    """Brings a robot's data in: the twin of a driver."""
+    """Brings a robot's data in: the twin of a driver.
+
+    As a job it records what it yields until it is cancelled or its duration is over.
+    """
 
     @abstractmethod
     def layout(self, params: P) -> Layout:
@@ -124,7 +127,22 @@ class Calibrator(Plugin[P]):
 
 
 class ResidualLearner(Plugin[P]):
-    """Learns what no parameter explains."""
+    """Learns what no parameter explains: cell minus twin of one signal.
+
+    features: signals of the cell that it learns from. target: the signal it explains.
+    Twin and cell must both have all of them.
+    """
+
+    features: ClassVar[tuple[str, ...]] = ("joint.position", "joint.velocity")
+    target: ClassVar[str] = "joint.effort"
+    inputs = (
+        InputSlot("log", "Log of the cell; without a twin in it, the scene's twin is run"),
+        InputSlot(
+            "held_out",
+            "Log to score on; without one the end of the log is kept for it",
+            required=False,
+        ),
+    )
 
     @abstractmethod
     def fit(self, context: JobContext, features: Floats, target: Floats, params: P) -> bytes:
@@ -136,7 +154,11 @@ class ResidualLearner(Plugin[P]):
 
 
 class HilSuite(Plugin[P]):
-    """Ready tests for cell and twin."""
+    """Ready tests for cell and twin.
+
+    As a job each test is one row of the result. Its tests may use the fixtures
+    ``job_context`` and ``suite_params``.
+    """
 
     @abstractmethod
     def tests(self, params: P) -> Path:

@@ -11,6 +11,8 @@ from twinstudio.model.errors import JobError, PluginError
 NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 MORE = re.compile(r"^[A-Za-z0-9_]+$")
 MAPPING = "mapping"
+RESERVED = (MAPPING, "seed", "draws", "split", "duration")
+"""Names that mean something else where a job is set up."""
 Kind = Literal["log", "file", "folder"]
 
 
@@ -90,9 +92,9 @@ def problems(slots: object) -> list[str]:
         return ["inputs must be a tuple of InputSlot"]
     names = [slot.name for slot in slots]
     found = [
-        f"input '{name}': a name is lower-case words joined by '_', and not '{MAPPING}'"
+        f"input '{name}': a name is lower-case words joined by '_', none of {', '.join(RESERVED)}"
         for name in names
-        if not NAME.match(name) or name == MAPPING
+        if not NAME.match(name) or name in RESERVED
     ]
     twice = sorted({name for name in names if names.count(name) > 1})
     found += [f"two inputs are called '{name}'" for name in twice]

@@ -213,7 +213,9 @@ class Orders:
         seed: int,
         inputs: dict[str, str] | None = None,
         draws: int = 1,
+        *,
         split: float | None = None,
+        duration: float = 0.0,
     ) -> str:
         """Run a plugin as a job; returns the id of its run.
 
@@ -223,9 +225,16 @@ class Orders:
         inputs: name -> file, e.g. log -> a recording
         draws: how often a randomizer draws
         split: share of each log that a calibrator solves with
+        duration: how long a bridge records [s]; 0 until it is cancelled
         """
         return self._workshop.start(
-            plugin, params, seed=seed, inputs=inputs, draws=draws, split=split
+            plugin,
+            params,
+            seed=seed,
+            inputs=inputs,
+            draws=draws,
+            split=split,
+            duration=duration,
         )
 
     def job_cancel(self, run: str) -> None:

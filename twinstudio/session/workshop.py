@@ -63,6 +63,7 @@ class Workshop:
         inputs: Mapping[str, str] | None = None,
         draws: int = 1,
         split: float | None = None,
+        duration: float = 0.0,
         title: str = "",
     ) -> str:
         """Queue a job on this scene and return the id of its run.
@@ -81,6 +82,7 @@ class Workshop:
             version=entry.version,
             draws=draws,
             split=split,
+            duration=duration,
         )
         return self._open_runner().submit(spec).id
 

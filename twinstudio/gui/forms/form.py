@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -25,6 +25,7 @@ from twinstudio.gui.forms.inputs import (
     run_params,
     values_of,
 )
+from twinstudio.gui.reader import Reader
 from twinstudio.gui.theme import GRID, Theme
 from twinstudio.jobs.record import RunHead
 from twinstudio.jobs.spec import JobSpec
@@ -33,6 +34,8 @@ from twinstudio.plugin.catalog import Entry
 from twinstudio.plugin.slots import InputSlot
 
 RELOAD = "Reload from a run…"
+_OWN = "the check of a plugin"
+_SLOW_MS = 500
 
 
 class FormSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,15 +58,21 @@ class Form(Panel):
     reload_wanted = Signal(str)
     left = Signal()
 
-    def __init__(self, source: FormSource, theme: Theme) -> None:
+    def __init__(self, source: FormSource, theme: Theme, checker: Reader) -> None:
+        """checker: makes the check that the plugin's author wrote, beside the window."""
         super().__init__()
+        self._checker = checker
         self.source = source
         kind = run_params(source.entry.kind, source.slots)
         self.params = Fields(source.kind, source.fields, theme)
         self.rest = Fields(kind, fields(kind), theme, run_editors(source.slots))
-        self.complaint = Complaint(theme)
+        self.complaint = Complaint(theme, brief=False)
         self.said = words(role="faint")
         self.said.hide()
+        self._slow = QTimer(self)
+        self._slow.setSingleShot(True)
+        self._slow.setInterval(_SLOW_MS)
+        self._slow.timeout.connect(lambda: self.complaint.say("the plugin is still checking this"))
         self.run = QPushButton("Run")
         self.run.setToolTip("Queue the job (job.start)")
         self.run.clicked.connect(lambda _checked: self._submit())
@@ -99,7 +108,7 @@ class Form(Panel):
         self.params.restore()
         unknown = self.params.show_values(spec.params)
         named = values_of(spec, self.source.slots)
-        unknown += [name for name in self.rest.show_values(named) if name != "draws"]
+        unknown += self.rest.show_values(named)
         lost = f"; this version has no {', '.join(unknown)}" if unknown else ""
         self.check()
         self.tell(f"Loaded from a run of {spec.plugin}{lost}")
@@ -109,7 +118,19 @@ class Form(Panel):
         fine, words_ = self.params.check()
         fine_too, more = self.rest.check()
         self.complaint.say("; ".join(filter(None, (words_, more))))
-        self.run.setEnabled(fine and fine_too)
+        own = self.params.own_check() if fine else None
+        self.run.setEnabled(fine and fine_too and own is None)
+        self._checker.forget(_OWN)
+        self._slow.stop()
+        if own is not None:
+            self._slow.start()
+            self._checker.ask(_OWN, own, lambda said: self._judged(said, more), self._judged)
+
+    def _judged(self, said: str, more: str = "") -> None:
+        """The check of the plugin's author has answered."""
+        self._slow.stop()
+        self.complaint.say("; ".join(filter(None, (said, more))))
+        self.run.setEnabled(not said and not more and self.rest.check()[0])
 
     def refuse(self, text: str) -> None:
         """Say why the job was not queued."""

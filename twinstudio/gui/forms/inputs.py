@@ -23,6 +23,7 @@ Draws = Annotated[int, about("How many draws are made", low=1)]
 Split = Annotated[
     float, si("1", low=0.0, high=1.0, about="Share of each log to solve with, the rest held out")
 ]
+Duration = Annotated[float, si("s", low=0.0, about="How long; 0 until it is cancelled")]
 _MAPPING = InputSlot(
     MAPPING, "What the columns of a csv or mat log mean (TOML)", required=False, kind="file"
 )
@@ -43,6 +44,8 @@ def run_params(kind: str, slots: Slots) -> type[Params]:
         fields.append((slot.name, text) if slot.required else (slot.name, text, ""))
     if kind == "randomizer":
         fields.append(("draws", Draws, 1))
+    if kind == "bridge":
+        fields.append(("duration", Duration, 0.0))
     if kind in SPLITS:
         fields.append(("split", Split, DEFAULT_SPLIT))
     made = msgspec.defstruct(
@@ -74,12 +77,16 @@ def options_of(rest: Mapping[str, Any], inputs: Mapping[str, str], slots: Slots)
     options: dict[str, Any] = {"draws": int(rest.get("draws", 1))}
     if "split" in rest and not belonging(inputs, HELD_OUT, slots):
         options["split"] = rest["split"]
+    if "duration" in rest:
+        options["duration"] = rest["duration"]
     return options
 
 
 def values_of(spec: JobSpec, slots: Slots) -> dict[str, Any]:
     """What the rows of a form show of a run."""
-    values: dict[str, Any] = {"seed": spec.seed, "draws": spec.draws}
+    values: dict[str, Any] = {"seed": spec.seed}
+    values |= {"draws": spec.draws} if spec.kind == "randomizer" else {}
+    values |= {"duration": spec.duration} if spec.kind == "bridge" else {}
     left = {name: given.given for name, given in spec.inputs.items()}
     for slot in shown_slots(slots):
         names = belonging(left, slot.name, shown_slots(slots))
