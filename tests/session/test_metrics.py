@@ -154,6 +154,15 @@ def test_that_the_same_metric_with_other_parameters_has_a_key_of_its_own(bench: 
         bench.metrics.add("try.sound", {"mode": "b"})
 
 
+def test_that_one_whose_plugin_is_switched_off_is_taken_out(bench: Bench) -> None:
+    key = bench.metrics.add("try.sound")
+    bench.until(lambda: bench.view(key).state == "measuring")
+    bench.catalog.disable("try.sound")
+    bench.until(lambda: bench.view(key).state == "failed")
+    assert bench.view(key).measured.error.startswith("switched off")
+    assert bench.view(key).measured.results == ()
+
+
 def test_that_one_that_failed_can_be_added_again_in_its_place(bench: Bench) -> None:
     key = bench.metrics.add("try.raises")
     bench.until(lambda: bench.view(key).state == "failed")

@@ -141,6 +141,10 @@ class Measuring:
             self.blank, results=said.results, error=said.error, trace=said.trace
         )
 
+    def check(self) -> None:
+        """Raise PluginError if its plugin was switched off or uninstalled meanwhile."""
+        self._catalog.offer(self.blank.plugin)
+
     def close(self) -> None:
         """End its process with all it started; that is no failure of the plugin."""
         self._closed = True

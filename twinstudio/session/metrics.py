@@ -177,6 +177,11 @@ class _Asked:
     def _turn(self, every: float, limit: float) -> float:
         """Ask once, if there is something to measure; how long to wait then [s]."""
         began = time.monotonic()
+        try:
+            self._measuring.check()
+        except PluginError as error:
+            self._fail(structs.replace(self.view.measured, results=(), error=error.what))
+            return 0.0
         pair = self._recent()
         gathered = time.monotonic() - began
         if pair is not None:
