@@ -439,8 +439,8 @@ def test_that_a_patch_is_promoted_and_undone_by_command(bench: Bench, qtbot: QtB
     bench.shop.patched = (
         Origin(key="twin.position_gain", nominal=0.3, value=0.4, run=SOME, reason="better"),
     )
-    runs.shown.results.promote.emit("payload")
-    assert bench.session.ran[-1] == ("patch.apply", {"run": SOME, "name": "payload"})
+    runs.shown.results.promote.emit(4)
+    assert bench.session.ran[-1] == ("patch.apply", {"run": SOME, "result": 4})
     origins = runs.shown.origins
     seen(qtbot, lambda: origins.topLevelItemCount() == 1)
     item = origins.topLevelItem(0)
@@ -666,7 +666,7 @@ def test_that_a_real_plugin_runs_from_its_form_to_a_result_that_is_shown(
     assert "gain found" in texts(docks.runs.shown.results)
     assert "0.400" in texts(docks.runs.shown.results)
     assert "working on it" in docks.runs.shown.log.toPlainText()
-    docks.runs.shown.results.promote.emit("gain")
+    docks.runs.shown.results.promote.emit(2)
     origins = docks.runs.shown.origins
     seen(qtbot, lambda: origins.topLevelItemCount() == 1)
     assert origins.topLevelItem(0).text(2) == "0.4"

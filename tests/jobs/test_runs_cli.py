@@ -73,3 +73,22 @@ def test_that_a_job_runs_from_the_command_line(spec, store, capsys):
     assert json.loads(capsys.readouterr().out)["state"] == "done"
     with pytest.raises(JobError, match=r"the data is odd.*runs show"):
         runs.run_job_cli(spec("Raises"), store=store)
+
+
+def test_that_a_patch_is_promoted_by_its_number(call, run, tmp_path):
+    from shutil import copytree
+
+    from twinstudio.model.patches import load_patched
+    from twinstudio.model.scene import scenes_folder
+
+    scene = tmp_path / "scene"
+    copytree(scenes_folder() / "emps_axis", scene)
+    identity = run("Draws", scene=scene, draws=3).id
+    assert "draw (result 2): could be" in call("show", identity)
+    with pytest.raises(JobError, match=r"3 patches to choose from; .*1 draw, 2 draw, 3 draw"):
+        call("promote", identity, "--scene", str(scene))
+    told = call("promote", identity, "--scene", str(scene), "--result", "2", "--json")
+    assert json.loads(told) == {"run": identity, "result": 2, "name": "draw"}
+    shown = json.loads(call("show", identity, "--json"))
+    gain = shown["results"][1]["changes"][0]["value"]
+    assert load_patched(scene).twin.position_gain == gain

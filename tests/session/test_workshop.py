@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from twinstudio.model.errors import JobError, ParamsError, PluginError
-from twinstudio.model.patches import load_patched
+from twinstudio.model.patches import load_patched, patches_of
 from twinstudio.model.scene import load_scene
 from twinstudio.plugin.catalog import Places
 from twinstudio.session.journal import Journal
@@ -30,6 +30,7 @@ from twinstudio.plugin import api
 
 class Params(api.Params, frozen=True):
     gain: Annotated[float, api.si("1", low=0.0, high=5.0, about="What it finds")] = 0.3
+    twice: Annotated[bool, api.about("Whether half of it is offered too")] = False
 
 
 class Gain(api.Command[Params]):
@@ -40,9 +41,12 @@ class Gain(api.Command[Params]):
         context.progress(0.5, "half way")
         change = api.Change(key="twin.position_gain", value=params.gain)
         draw = float(context.rng.normal())
+        other = api.Change(key="twin.position_gain", value=0.5 * params.gain)
+        twin = api.Patch(name="gain", changes=(other,), reason="half of it")
         return [
             api.Scalar(name="draw", value=draw, unit="1"),
             api.Patch(name="gain", changes=(change,), reason="it was asked for"),
+            *([twin] if params.twice else []),
         ]
 
 
@@ -99,14 +103,28 @@ def test_that_a_patch_is_promoted_and_taken_back(shop: Workshop) -> None:
     assert load_patched(shop._scene.folder).twin.position_gain == 0.4
     (origin,) = shop.origins()
     assert (origin.nominal, origin.value, origin.run) == (nominal, 0.4, run)
+    assert patches_of(shop._scene)[0].result == 2
+    assert f"result 2 'gain' of {run} is applied" in [e.text for e in shop._journal.since(0)]
     shop.take_back()
     assert load_patched(shop._scene.folder).twin.position_gain == nominal
+
+
+def test_that_patches_of_one_name_are_told_apart_by_number(shop: Workshop) -> None:
+    run = shop.start("here.gain", {"gain": 0.4, "twice": True}, seed=1)
+    assert finished(shop, run) == "done"
+    with pytest.raises(JobError, match=r"2 patches .*: 2 gain, 3 gain; say which by its number"):
+        shop.promote(run, "gain")
+    with pytest.raises(JobError, match="0 patches to choose from"):
+        shop.promote(run, result=1)
+    shop.promote(run, result=3)
+    assert load_patched(shop._scene.folder).twin.position_gain == 0.2
+    assert patches_of(shop._scene)[0].result == 3
 
 
 def test_that_a_run_without_a_patch_promotes_nothing(shop: Workshop) -> None:
     run = shop.start("here.gain", {}, seed=1)
     assert finished(shop, run) == "done"
-    with pytest.raises(JobError, match="0 patches to choose from; its patches: gain"):
+    with pytest.raises(JobError, match="0 patches to choose from; its patches: 2 gain"):
         shop.promote(run, "friction")
 
 

@@ -29,7 +29,7 @@ FAILED, INTERRUPTED = 1, 130
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     runs = typer.Typer(
-        help="Runs: list, show, reproduce, compare, export, import, delete.",
+        help="Runs: list, show, reproduce, compare, promote, export, import, delete.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
     runs.command("show")(show_)
     runs.command("reproduce")(reproduce_)
     runs.command("compare")(compare)
+    runs.command("promote")(promote)
     runs.command("export")(export)
     runs.command("import")(import_)
     runs.command("delete")(delete)
@@ -140,6 +141,30 @@ def compare(
         return
     for title in ("params", "environment", "results"):
         _print_differences(title, (one, other), getattr(outcome, title))
+
+
+def promote(
+    run: Id,
+    scene: Annotated[str, typer.Option(help="Scene that the patch goes onto.")],
+    result: Annotated[
+        int, typer.Option(min=0, help="Number of the patch, as `runs show` has it.")
+    ] = 0,
+    name: Annotated[str, typer.Option(help="Name of the patch, where only one has it.")] = "",
+    runs_dir: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Put a patch that a run found onto a scene; the window can take it back.
+
+    Example: twinstudio runs promote 20260131-101500-4f3a9c --scene panda_cell --result 3
+    """
+    from twinstudio.jobs.patching import chosen_patch
+    from twinstudio.model import patches
+    from twinstudio.model.scene import load_scene
+
+    number, patch = chosen_patch(store_of(runs_dir).results(run), run, name=name, result=result)
+    patches.promote(load_scene(scene), patch, run=run, result=number)
+    plain = {"run": run, "result": number, "name": patch.name}
+    _say(plain, f"result {number} '{patch.name}' of {run} is on {scene}", as_json=as_json)
 
 
 def export(
@@ -255,6 +280,9 @@ def _print_run(run: "Run") -> None:
         "created": f"{run.created.astimezone():%Y-%m-%d %H:%M:%S}",
         "took": ", ".join(f"{state} {t:.2f} s" for state, t in run.durations.items()),
         "seed": spec.seed,
+        "split": "" if spec.split is None else spec.split,
+        "duration": f"{spec.duration:g} s" if spec.duration else "",
+        "limit": f"{spec.limit:g} s" if spec.limit else "",
         "scene": spec.scene,
         "versions": f"twinstudio {where.twinstudio}, python {where.python}" if where else "",
         "reproduces": run.of,
@@ -270,7 +298,7 @@ def _print_run(run: "Run") -> None:
 def _print_results(results: "tuple[Result, ...]") -> None:
     from twinstudio.model.results import Image, Patch, Scalar, Series, Table
 
-    for result in results:
+    for number, result in enumerate(results, 1):
         if isinstance(result, Scalar):
             interval = f"  95 %: {result.low:.6g} to {result.high:.6g}"
             print(
@@ -288,7 +316,7 @@ def _print_results(results: "tuple[Result, ...]") -> None:
         elif isinstance(result, Image):
             print(f"{result.name}: {result.format}, {len(result.data)} bytes")
         elif isinstance(result, Patch):
-            print(f"{result.name}: {result.reason}")
+            print(f"{result.name} (result {number}): {result.reason}")
             for change in result.changes:
                 print(f"  {change.key} = {change.value}")
 

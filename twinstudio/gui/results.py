@@ -36,9 +36,9 @@ _MOST_BLOCKS = 60
 
 
 class ResultsView(QScrollArea):
-    """Results beneath each other, figures first. promote: name of a patch to put on the scene."""
+    """Results beneath each other, figures first. promote: number of a patch, from 1."""
 
-    promote = Signal(str)
+    promote = Signal(int)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -68,12 +68,14 @@ class ResultsView(QScrollArea):
         box.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
         box.setSpacing(GRID)
         scalars = [result for result in results if isinstance(result, Scalar)]
-        rest = [result for result in results if not isinstance(result, Scalar)]
+        rest = [(k, r) for k, r in enumerate(results, 1) if not isinstance(r, Scalar)]
+        names = [result.name for _, result in rest]
         if scalars:
             box.addWidget(figures(scalars))
-        for result in rest[:_MOST_BLOCKS]:
-            box.addWidget(words(result.name, "title"))
-            box.addWidget(self._drawn(result))
+        for number, result in rest[:_MOST_BLOCKS]:
+            one_of_many = names.count(result.name) > 1
+            box.addWidget(words(f"{result.name}{f' ({number})' if one_of_many else ''}", "title"))
+            box.addWidget(self._drawn(number, result))
         if len(rest) > _MOST_BLOCKS:
             more = f"and {fmt.count(len(rest) - _MOST_BLOCKS)} more; export the run to see them all"
             box.addWidget(words(more, "faint"))
@@ -82,7 +84,7 @@ class ResultsView(QScrollArea):
         box.addStretch()
         self.setWidget(inner)
 
-    def _drawn(self, result: Result) -> QWidget:
+    def _drawn(self, number: int, result: Result) -> QWidget:
         if isinstance(result, Series):
             return curve(result, self._theme)
         if isinstance(result, Table):
@@ -90,9 +92,9 @@ class ResultsView(QScrollArea):
         if isinstance(result, Image):
             return picture(result)
         assert isinstance(result, Patch)
-        return self._patch(result)
+        return self._patch(number, result)
 
-    def _patch(self, patch: Patch) -> QWidget:
+    def _patch(self, number: int, patch: Patch) -> QWidget:
         holder = QWidget()
         box = QVBoxLayout(holder)
         box.setContentsMargins(0, 0, 0, 0)
@@ -103,7 +105,7 @@ class ResultsView(QScrollArea):
         if self._promotable:
             row = QHBoxLayout()
             about = "Put this patch onto the scene and restart the twin (patch.apply)"
-            row.addWidget(button("Promote patch", about, lambda: self.promote.emit(patch.name)))
+            row.addWidget(button("Promote patch", about, lambda: self.promote.emit(number)))
             row.addStretch()
             box.addLayout(row)
         return holder

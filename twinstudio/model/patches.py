@@ -20,11 +20,16 @@ FILE = "patches.json"
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A patch in force. run: id of the run it came from; when: seconds since 1970."""
+    """A patch in force.
+
+    run: id of the run it came from. when: seconds since 1970. result: its number
+    among the results of the run, from 1; 0 if that is not known.
+    """
 
     patch: Patch
     run: str
     when: float
+    result: int = 0
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,12 +61,13 @@ def patches_of(scene: Scene) -> tuple[Promoted, ...]:
         ) from error
 
 
-def promote(scene: Scene, patch: Patch, *, run: str) -> tuple[Promoted, ...]:
+def promote(scene: Scene, patch: Patch, *, run: str, result: int = 0) -> tuple[Promoted, ...]:
     """Put `patch` on top for good; raises SceneError if it does not fit or cannot be kept.
 
-    scene: as written, without patches.
+    scene: as written, without patches. result: number of the patch in the run.
     """
-    stack = (*patches_of(scene), Promoted(patch=patch, run=run, when=time.time()))
+    added = Promoted(patch=patch, run=run, when=time.time(), result=result)
+    stack = (*patches_of(scene), added)
     patched(scene, stack)
     _keep(scene, stack)
     return stack

@@ -244,13 +244,14 @@ class Orders:
         """
         self._workshop.cancel(run)
 
-    def patch_apply(self, run: str, name: str = "") -> None:
+    def patch_apply(self, run: str, name: str = "", result: int = 0) -> None:
         """Put a patch that a run found onto the scene, and start the twin anew with it.
 
         run: its id
         name: of the patch, where the run has several
+        result: number of the patch among the run's results, where several have one name
         """
-        self._workshop.promote(run, name)
+        self._workshop.promote(run, name, result)
         self._cast.start_twin()
 
     def patch_undo(self) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinstudio.jobs.job import JobView
+from twinstudio.jobs.patching import chosen_patch
 from twinstudio.jobs.record import RunHead
 from twinstudio.jobs.runner import Runner
 from twinstudio.jobs.spec import specify
 from twinstudio.jobs.store import ALL, RunFilter, Store
 from twinstudio.model import params, patches
-from twinstudio.model.errors import JobError, PluginError
+from twinstudio.model.errors import PluginError
 from twinstudio.model.results import Patch
 from twinstudio.model.scene import Scene
 from twinstudio.plugin.catalog import Catalog, Entry, Places, open_catalog
@@ -98,20 +99,16 @@ class Workshop:
         """Runs on disk, of any session, newest first."""
         return self.store.list(wanted)
 
-    def promote(self, run: str, name: str = "") -> Patch:
-        """Put a patch that `run` found onto the scene; raises JobError if there is none.
+    def promote(self, run: str, name: str = "", result: int = 0) -> Patch:
+        """Put a patch that `run` found onto the scene; raises JobError if none is meant.
 
-        name: which one, where a run has several.
+        name, result: which one, where a run has several; `result` is its number
+        among the results, from 1, and tells apart those of one name.
         """
-        found = [result for result in self.store.results(run) if isinstance(result, Patch)]
-        chosen = [patch for patch in found if name in ("", patch.name)]
-        if len(chosen) != 1:
-            names = ", ".join(patch.name for patch in found) or "none"
-            raise JobError(
-                f"run {run} has {len(chosen)} patches to choose from", hint=f"its patches: {names}"
-            )
-        patches.promote(self._scene, chosen[0], run=run)
-        return chosen[0]
+        number, patch = chosen_patch(self.store.results(run), run, name=name, result=result)
+        patches.promote(self._scene, patch, run=run, result=number)
+        self._journal.write("info", "patch", f"result {number} '{patch.name}' of {run} is applied")
+        return patch
 
     def take_back(self) -> Patch:
         """Take the newest patch off the scene; raises SceneError if there is none."""

@@ -245,10 +245,10 @@ class RunsDock(Panel):
         if head is not None:
             self.reload_wanted.emit(head.spec.plugin, head.id)
 
-    def _promote(self, name: str) -> None:
+    def _promote(self, result: int) -> None:
         head = self._chosen()
         if head is not None:
-            self._command("patch.apply", run=head.id, name=name)
+            self._command("patch.apply", run=head.id, result=result)
 
     def _undo(self) -> None:
         self._command("patch.undo")
