@@ -1,5 +1,8 @@
 """Forms: what was typed goes to core as it was meant, and core's words stand under it."""
 
+import threading
+from typing import Annotated
+
 import pytest
 from gui.fake_workshop import Everything, Plain, entry, head_of, run_of
 from hypothesis import given
@@ -10,9 +13,11 @@ from pytestqt.qtbot import QtBot
 from twinstudio.gui.forms.editors import NumberEditor, TextEditor
 from twinstudio.gui.forms.form import Form, FormSource
 from twinstudio.gui.forms.inputs import run_params
+from twinstudio.gui.notices import Notices
+from twinstudio.gui.reader import Reader
 from twinstudio.gui.theme import DARK, LIGHT
 from twinstudio.jobs.spec import RUNNABLE, Input
-from twinstudio.model.params import Params, fields, make
+from twinstudio.model.params import Params, about, fields, make
 from twinstudio.plugin.kinds import KINDS
 from twinstudio.plugin.slots import InputSlot
 
@@ -33,8 +38,10 @@ def form_of(qtbot: QtBot, kind: type[Params], plugin_kind: str = "command") -> F
         slots=SLOTS.get(plugin_kind, KINDS[plugin_kind].inputs),
         runs=heads,
     )
-    made = Form(source, LIGHT)
-    qtbot.addWidget(made)
+    checker = Reader(Notices())
+    made = Form(source, LIGHT, checker)
+    checker.setParent(made)
+    qtbot.addWidget(made, before_close_func=lambda _form: checker.close())
     return made
 
 
@@ -244,10 +251,83 @@ def test_that_a_fault_of_several_values_stands_at_the_bottom(qtbot: QtBot) -> No
 
     form = form_of(qtbot, Both)
     type_in(form, "gain", "2")
-    assert "gain is two" in form.complaint.text.text()
+    qtbot.waitUntil(lambda: "gain is two" in form.complaint.text.text(), timeout=20_000)
     assert not form.run.isEnabled()
 
 
 def test_that_the_theme_changes_under_a_form(form: Form) -> None:
     form.restyle(DARK)
     assert not form.run.isEnabled()
+
+
+# --- what the author of a plugin checks -------------------------------------------------------
+
+
+class UntoldError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even a text")
+
+
+def strict(fault: BaseException | None, gate: threading.Event | None = None) -> type[Params]:
+    """Parameters whose check raises `fault` if low is above high, once `gate` is open."""
+
+    class Strict(Params, frozen=True):
+        low: Annotated[int, about("From")] = 1
+        high: Annotated[int, about("To")] = 2
+
+        def __post_init__(self) -> None:
+            assert threading.current_thread() is not threading.main_thread()
+            if gate is not None:
+                gate.wait()
+            if fault is not None and self.low > self.high:
+                raise fault
+
+    return Strict
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (ValueError("low is above high"), "low is above high"),
+        (RuntimeError("no luck"), "the check of its author failed: RuntimeError: no luck"),
+        (UntoldError(), "the check of its author failed: UntoldError"),
+        (SystemExit(3), "the check of its author failed: SystemExit: 3"),
+        (KeyboardInterrupt(), "the check of its author raised KeyboardInterrupt"),
+    ],
+)
+def test_that_whatever_an_author_s_check_raises_is_told_under_the_form(
+    qtbot: QtBot, fault: BaseException, words: str
+) -> None:
+    form = form_of(qtbot, strict(fault))
+    qtbot.waitUntil(form.run.isEnabled, timeout=20_000)
+    type_in(form, "low", "9")
+    assert not form.run.isEnabled()
+    qtbot.waitUntil(lambda: form.complaint.text.text() == words, timeout=20_000)
+    assert not form.run.isEnabled()
+    type_in(form, "high", "10")
+    qtbot.waitUntil(form.run.isEnabled, timeout=20_000)
+    assert form.complaint.isHidden()
+
+
+def test_that_a_slow_check_of_an_author_holds_up_nothing_but_the_run(qtbot: QtBot) -> None:
+    gate = threading.Event()
+    form = form_of(qtbot, strict(ValueError("low is above high"), gate))
+    qtbot.waitUntil(lambda: "still checking" in form.complaint.text.text(), timeout=20_000)
+    assert not form.run.isEnabled()
+    type_in(form, "low", "abc")  # its type is told at once all the same
+    assert "expected" in said(form, "low")
+    type_in(form, "low", "0")
+    gate.set()
+    qtbot.waitUntil(form.run.isEnabled, timeout=20_000)
+    assert form.complaint.isHidden()
+
+
+def test_that_a_fault_is_told_briefly_and_in_full_as_a_tooltip(form: Form) -> None:
+    type_in(form, "mass", "2 furlong")
+    complaint = form.params.complaints["mass"]
+    assert complaint.text.text() == "unknown unit 'furlong'"
+    assert "known units: " in complaint.toolTip()
+    type_in(form, "mass", "x" * 5000)
+    assert len(complaint.text.text()) <= 100
+    type_in(form, "mass", "2")
+    assert complaint.toolTip() == ""

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import msgspec
 
 from twinstudio.model import config
-from twinstudio.model.errors import ParamsError, SceneError
+from twinstudio.model.errors import ParamsError, SceneError, TwinstudioError
 from twinstudio.model.quantity import from_si, same_kind
+from twinstudio.model.words import one_line
 
 FieldKind = Literal["number", "integer", "flag", "text", "choice", "list"]
 
@@ -60,12 +61,20 @@ def fields(kind: type[Params]) -> list[Field]:
 def make(kind: type[P], values: Mapping[str, Any], *, where: str = "") -> P:
     """Parameters of `kind` from plain values; quantities may be text such as ``"25 mm"``.
 
-    Raises ParamsError, in one line that names parameter, value, unit and range.
+    Raises ParamsError, in one line that names parameter, value, unit and range; also
+    for whatever the class's own check (``__post_init__``) raises.
     """
     try:
         return config.convert(dict(values), kind, where=where)
     except SceneError as error:
-        raise ParamsError(_with_range(error.what, kind), where=where, hint=error.hint) from error
+        what = _with_range(error.what, kind).removeprefix("key '': ")
+        raise ParamsError(
+            what or "these values are refused", where=where, hint=error.hint
+        ) from error
+    except TwinstudioError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ParamsError(f"the check of its author failed: {_said(error)}", where=where) from error
 
 
 def from_text(kind: type[P], assignments: list[str], *, where: str = "") -> P:
@@ -84,6 +93,13 @@ def plain(params: Params) -> dict[str, Any]:
     """The values as plain data, for a run record."""
     values: dict[str, Any] = msgspec.to_builtins(params)
     return values
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return one_line(f"{type(error).__name__}: {error}").rstrip(": ")
+    except Exception:  # noqa: BLE001 - its text may fail like its check
+        return type(error).__name__
 
 
 def _parsed(text: str, field: Field | None) -> Any:

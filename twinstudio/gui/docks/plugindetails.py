@@ -54,13 +54,14 @@ class Details(QScrollArea):
         box = QVBoxLayout(inner)
         box.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
         box.setSpacing(GRID // 2)
-        for part in (self.title, self.about):
-            box.addWidget(part)
+        for label in (self.title, self.about):
+            box.addWidget(label)
         box.addLayout(row)
-        for part in (self.restart, self.reason, self.trace):
-            box.addWidget(part)
-        for part in (self.origin, words(RIGHTS, "faint")):
-            box.addWidget(part)
+        for label in (self.restart, self.reason):
+            box.addWidget(label)
+        box.addWidget(self.trace)
+        for label in (self.origin, words(RIGHTS, "faint")):
+            box.addWidget(label)
         box.addStretch()
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -71,8 +72,9 @@ class Details(QScrollArea):
         """Show `entry`; without one, only how to get one."""
         for one in (self.run, self.enable, self.disable, self.retry, self.uninstall, self.copy):
             one.hide()
-        for one in (self.reason, self.restart, self.trace):
-            one.hide()
+        for text in (self.reason, self.restart):
+            text.hide()
+        self.trace.hide()
         if entry is None:
             self.title.setText("No plugin selected")
             self.about.setText("Select one to see what it does.")
@@ -87,8 +89,8 @@ class Details(QScrollArea):
         self.restart.setText(entry.restart)
         self.restart.setVisible(bool(entry.restart))
         self.trace.setPlainText(entry.trace)
-        for one in (self.trace, self.copy):
-            one.setVisible(bool(entry.trace))
+        self.trace.setVisible(bool(entry.trace))
+        self.copy.setVisible(bool(entry.trace))
         self.run.setVisible(entry.kind in RUNNABLE)
         self.run.setEnabled(entry.state != "disabled")
         self.enable.setVisible(entry.state == "disabled")

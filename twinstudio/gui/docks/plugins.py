@@ -62,6 +62,7 @@ class PluginsDock(Panel):
         self.details = Details(self._act, self.open_picked)
         self.details.show_entry(None)
         self.form: Form | None = None
+        self._checker: Reader | None = None
         self.side = QStackedWidget()
         self.side.addWidget(self.details)
         self.installs = InstallPane(bridge, self.reader, theme)
@@ -88,6 +89,12 @@ class PluginsDock(Panel):
         self.installs.restyle(theme)
         if self.form is not None:
             self.form.restyle(theme)
+
+    def stop(self) -> None:
+        """Read and check nothing more."""
+        self.reader.close()
+        if self._checker is not None:
+            self._checker.close()
 
     def refresh(self) -> None:
         """Look anew at all places where plugins are."""
@@ -244,7 +251,8 @@ class PluginsDock(Panel):
     def _show_form(self, found: tuple[FormSource, Run | None]) -> None:
         source, run = found
         self._drop_form()
-        form = Form(source, self._theme)
+        self._checker = Reader(self._bridge.notices, self)
+        form = Form(source, self._theme, self._checker)
         form.left.connect(self._leave_form)
         form.submitted.connect(self._submit)
         form.reload_wanted.connect(self._reload)
@@ -281,6 +289,8 @@ class PluginsDock(Panel):
             self.side.removeWidget(self.form)
             self.form.deleteLater()
             self.form = None
+        if self._checker is not None:
+            self._checker.close()
 
     def _submit(self, args: dict[str, Any]) -> None:
         form = self.form

@@ -59,7 +59,7 @@ class Workbench:
 
     def stop(self) -> None:
         """Read nothing more."""
-        self.plugins.reader.close()
+        self.plugins.stop()
         self.runs.reader.close()
 
     def show(self, name: str) -> None:

@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from twinstudio.model import params
 from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.params import Params
+from twinstudio.model.words import one_line
 
 _KEY = re.compile(r"^key '([A-Za-z_]\w*)([^']*)'(?:: | )(.*)$", re.DOTALL)
 _UNKNOWN = re.compile(r"^unknown key '([A-Za-z_]\w*)")
@@ -28,6 +31,27 @@ def problems(kind: type[Params], values: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def has_own_check(kind: type[Params]) -> bool:
+    """Whether the author of `kind` wrote a check over all values (``__post_init__``)."""
+    return hasattr(kind, "__post_init__")
+
+
+def without_own_check(kind: type[Params]) -> type[Params]:
+    """`kind` as its fields declare it: checking it runs nothing that a plugin's author wrote."""
+    if not has_own_check(kind):
+        return kind
+    nothing = {"__post_init__": lambda _self: None}
+    bare = msgspec.defstruct(kind.__name__, [], bases=(kind,), namespace=nothing, frozen=True)
+    assert issubclass(bare, params.Params)
+    return bare
+
+
+def own_complaint(kind: type[Params], values: Mapping[str, Any]) -> str:
+    """What `kind` with its author's check says of `values`, "" for nothing; raises nothing."""
+    found = _complaint(kind, values)
+    return "" if found is None else one_line(found[1])
+
+
 def _complaint(kind: type[Params], values: Mapping[str, Any]) -> tuple[str, str] | None:
     try:
         params.make(kind, values)
@@ -39,6 +63,6 @@ def _complaint(kind: type[Params], values: Mapping[str, Any]) -> tuple[str, str]
             return unknown.group(1) if unknown else "", error.what + hint
         name, place, text = match.groups()
         return name, f"{place.strip('.')} {text}{hint}".strip()
-    except Exception as error:  # noqa: BLE001 - a plugin's own check may raise anything
-        return "", f"{type(error).__name__}: {error}"
+    except BaseException as error:  # noqa: BLE001 - a plugin's own check may raise anything
+        return "", f"the check of its author raised {type(error).__name__}"
     return None

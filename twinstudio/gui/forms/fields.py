@@ -1,27 +1,37 @@
 """The rows of a form: name, control, help with bounds, and what core says underneath."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from twinstudio.gui.docks.rows import tip, words
-from twinstudio.gui.forms.checking import problems
+from twinstudio.gui.forms.checking import has_own_check, own_complaint, problems, without_own_check
 from twinstudio.gui.forms.editors import UNSET, Editor, editor_of
 from twinstudio.gui.icons import icon
 from twinstudio.gui.theme import GRID, Theme
 from twinstudio.model.params import Field, Params
 from twinstudio.model.quantity import from_si, unit
+from twinstudio.model.words import one_line
 
 _ICON = 12
 
 
-class Complaint(QWidget):
-    """A cross and words that say what is wrong; hidden while nothing is."""
+_SHORT, _LONG = 100, 300
 
-    def __init__(self, theme: Theme) -> None:
+
+class Complaint(QWidget):
+    """A cross and words that say what is wrong; hidden while nothing is.
+
+    They are kept short; all of what was said is the tooltip.
+    """
+
+    def __init__(self, theme: Theme, *, brief: bool = True) -> None:
+        """brief: only what is wrong, without the advice that follows."""
         super().__init__()
+        self._brief = brief
         self._mark = QLabel()
         self.text = words(role="alarm")
         row = QHBoxLayout(self)
@@ -38,7 +48,9 @@ class Complaint(QWidget):
 
     def say(self, text: str) -> None:
         """Say `text`; nothing hides it."""
-        self.text.setText(text)
+        short = text.partition("; ")[0] if self._brief else text
+        self.text.setText(one_line(short, _SHORT if self._brief else _LONG))
+        self.setToolTip(tip(text) if text != self.text.text() else "")
         self.setVisible(bool(text))
 
 
@@ -59,7 +71,8 @@ class Fields(QWidget):
     ) -> None:
         """special: controls of parameters that need another than their type says."""
         super().__init__()
-        self._kind = kind
+        self._own = kind if has_own_check(kind) else None
+        self._kind = without_own_check(kind)
         self._fields = fields
         self.editors: dict[str, Editor] = {}
         self.complaints: dict[str, Complaint] = {}
@@ -134,6 +147,14 @@ class Fields(QWidget):
             complaint.say(found.get(name, ""))
         rest = [text for name, text in found.items() if name not in self.complaints]
         return not found, "; ".join(rest)
+
+    def own_check(self) -> Callable[[], str] | None:
+        """The check of the plugin's author on what is given now, None where there is none.
+
+        It is a stranger's code and may take its time: keep it off the window's thread.
+        It returns what is wrong.
+        """
+        return partial(own_complaint, self._own, self.given()) if self._own else None
 
 
 def explained(field: Field, shown: str) -> str:
