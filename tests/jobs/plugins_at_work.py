@@ -291,6 +291,38 @@ def _(context):
     return [bytearray(2**32)]
 
 
+@command("Grows")
+def _(context):
+    kept = []
+    while True:
+        kept.append(np.ones(2**20))  # 8 MiB, touched
+        context.checkpoint()
+        time.sleep(0.002)
+
+
+def grow(_):
+    kept = np.ones(15 * 2**20)  # 120 MiB
+    while len(kept):
+        time.sleep(0.01)
+
+
+@command("GrowsInChildren")
+def _(context):
+    return context.map(grow, range(2), workers=2)
+
+
+@command("Shares")
+def _(context):
+    kept = np.ones(15 * 2**20)
+    pids = [os.fork() for _ in range(4)]
+    if 0 in pids:
+        time.sleep(0.5 + 0.0 * kept[0])
+        os._exit(0)
+    for pid in pids:
+        os.waitpid(pid, 0)
+    return []
+
+
 @command("Crashes")
 def _(context):
     print("about to fall", flush=True)

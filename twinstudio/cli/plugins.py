@@ -187,6 +187,9 @@ def run(
     limit: Annotated[
         float, typer.Option(help="Longest duration of the job [s]; 0 for none.")
     ] = 0.0,
+    memory: Annotated[
+        str, typer.Option(help="Most memory that it may use, e.g. 500M or 2G; 0 for no limit.")
+    ] = "0",
     plugins_dir: Folder = None,
     safe: Safe = False,
     as_json: Json = False,
@@ -217,6 +220,7 @@ def run(
         split=split,
         duration=duration,
         limit=limit,
+        memory=_size(memory),
     )
     run_job_cli(spec, as_json=as_json)
 
@@ -282,6 +286,17 @@ def uninstall(
     installer.uninstall(name, lambda line: _told(line, as_json))
     if as_json:
         show.json({"uninstalled": name})
+
+
+def _size(text: str) -> int:
+    from twinstudio.jobs.memory import parsed
+    from twinstudio.model.errors import ParamsError
+
+    try:
+        return parsed(text)
+    except ValueError as error:
+        hint = "write --memory 500M or --memory 2G"
+        raise ParamsError(f"'{text}' is no amount of memory", hint=hint) from error
 
 
 def _named(words: list[str]) -> dict[str, str]:

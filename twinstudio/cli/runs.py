@@ -270,6 +270,8 @@ def _say(value: object, text: str, *, as_json: bool) -> None:
 
 
 def _print_run(run: "Run") -> None:
+    from twinstudio.jobs.memory import in_words
+
     spec = run.spec
     where = run.provenance
     lines = {
@@ -283,6 +285,7 @@ def _print_run(run: "Run") -> None:
         "split": "" if spec.split is None else spec.split,
         "duration": f"{spec.duration:g} s" if spec.duration else "",
         "limit": f"{spec.limit:g} s" if spec.limit else "",
+        "memory": in_words(spec.memory) if spec.memory else "",
         "scene": spec.scene,
         "versions": f"twinstudio {where.twinstudio}, python {where.python}" if where else "",
         "reproduces": run.of,

@@ -12,6 +12,7 @@ from msgspec import structs
 from twinstudio.jobs import files
 from twinstudio.jobs.capture import Capture
 from twinstudio.jobs.child import Child
+from twinstudio.jobs.memory import CHECK_SECONDS, exceeds, in_words
 from twinstudio.jobs.messages import End, Entered, Message, Note, Prepared, Progress, Ready
 from twinstudio.jobs.mishap import disk, one_line
 from twinstudio.jobs.record import ENDED, LOG, Run, State, command, now
@@ -74,6 +75,7 @@ class Tracked:
         self._started_at = 0.0
         self._cancelled_at: float | None = None
         self._escalation = 0
+        self._weigh_at = 0.0
 
     def view(self) -> JobView:
         """A picture of it; may be taken from any thread."""
@@ -152,12 +154,27 @@ class Tracked:
         if limit and not self._killed and now_s - self._started_at > limit:
             self._killed = f"it did not end within its limit of {limit:g} s and was killed"
             child.signal(signal.SIGKILL)
+        self._weigh(child, now_s)
         waited = 0.0 if self._cancelled_at is None else now_s - self._cancelled_at
         if self._escalation == 0 and waited >= TERMINATE_SECONDS:
             self._escalation = 1
             child.signal(signal.SIGTERM)
         elif self._escalation == 1 and waited >= KILL_SECONDS:
             self._escalation = 2
+            child.signal(signal.SIGKILL)
+
+    def _weigh(self, child: Child, now_s: float) -> None:
+        """Kill it if it uses more memory than it may."""
+        most = self.run.spec.memory
+        if not most or self._killed or now_s < self._weigh_at:
+            return
+        self._weigh_at = now_s + CHECK_SECONDS
+        size = exceeds(child.pid, most)
+        if size:
+            self._killed = (
+                f"it used {in_words(size)} of memory, more than its limit of {in_words(most)},"
+                " and was killed"
+            )
             child.signal(signal.SIGKILL)
 
     def conclude(self) -> None:

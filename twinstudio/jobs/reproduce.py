@@ -67,6 +67,7 @@ def again(run: Run) -> JobSpec:
         limit=spec.limit,
         split=spec.split,
         duration=spec.duration,
+        memory=spec.memory,
     )
 
 

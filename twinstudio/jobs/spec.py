@@ -60,6 +60,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     split: share of each log that is solved with, the rest being held out; None
         where nothing is split.
     duration: how long a bridge records, s; 0 until it is cancelled.
+    memory: most that its processes may use together, bytes; 0 for no limit.
     """
 
     plugin: str
@@ -76,6 +77,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     limit: float = 0.0
     split: float | None = None
     duration: float = 0.0
+    memory: int = 0
 
 
 def specify(  # noqa: PLR0913 - one argument a field
@@ -92,6 +94,7 @@ def specify(  # noqa: PLR0913 - one argument a field
     limit: float = 0.0,
     split: float | None = None,
     duration: float = 0.0,
+    memory: int = 0,
 ) -> JobSpec:
     """A checked specification; hashes the inputs, so keep it off the window's thread.
 
@@ -129,6 +132,7 @@ def specify(  # noqa: PLR0913 - one argument a field
         draws=_at_least(draws, 1, "draws", name),
         limit=_at_least(limit, 0.0, "limit", name),
         duration=_checked_duration(duration, kind, name),
+        memory=_at_least(memory, 0, "memory", name),
         split=_checked_split(split, kind, belonging(given, HELD_OUT, slots), name),
     )
 
