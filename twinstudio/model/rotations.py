@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrices = NDArray[np.float64]
+_GIMBAL = 1e-12
 
 
 def matrix(pose: NDArray[np.float64]) -> Matrices:
@@ -53,6 +54,20 @@ def quaternion_of_rpy(rpy: tuple[float, float, float]) -> tuple[float, float, fl
         float(cr * cp * sy - sr * sp * cy),
         float(cr * cp * cy + sr * sp * sy),
     )
+
+
+def rpy_of(rotation: Matrices) -> NDArray[np.float64]:
+    """URDF roll-pitch-yaw float64[3] [rad] of a rotation float64[3, 3].
+
+    With the pitch at +-90 deg, where roll and yaw turn about one axis, roll is zero.
+    """
+    pitch = np.arctan2(-rotation[2, 0], np.hypot(rotation[2, 1], rotation[2, 2]))
+    if np.hypot(rotation[2, 1], rotation[2, 2]) > _GIMBAL:
+        roll = np.arctan2(rotation[2, 1], rotation[2, 2])
+        yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
+    else:
+        roll, yaw = 0.0, np.arctan2(-rotation[0, 1], rotation[1, 1])
+    return np.array([roll, pitch, yaw])
 
 
 def _outer() -> NDArray[np.float64]:

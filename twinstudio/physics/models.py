@@ -8,7 +8,7 @@ found here first, and the engine gets a copy of the model with absolute paths.
 import math
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -60,15 +60,19 @@ def model_kind(path: Path) -> ModelKind:
 
 
 @contextmanager
-def engine_copy(scene: Scene, reference: str) -> Iterator[Path]:
+def engine_copy(
+    scene: Scene, reference: str, change: Callable[[str], str] | None = None
+) -> Iterator[Path]:
     """The model that `reference` of `scene` points to, in a form an engine can load.
 
-    Yields a file in which every path is absolute; it is gone afterwards. Raises
-    SceneError if the model is missing, PhysicsError naming model and mesh if a
-    mesh is.
+    change: makes the text that is loaded of the model's own. Yields a file in which
+    every path is absolute; it is gone afterwards. Raises SceneError if the model is
+    missing, PhysicsError naming model and mesh if a mesh is.
     """
     path = scene.path(reference)
     text = rewritten(path, scene)
+    if change is not None:
+        text = change(text)
     with tempfile.TemporaryDirectory(prefix="twinstudio-") as folder:
         copy = Path(folder) / path.name
         copy.write_text(text, encoding="utf-8")

@@ -26,6 +26,7 @@ from twinstudio.model.kinematics import KinematicTree
 from twinstudio.model.rotations import matrix, pose, quaternion_of_rpy
 from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene
 from twinstudio.physics.bodies import Visual, chosen_joints, joints_of, tree_of, visuals_of
+from twinstudio.physics.inertials import changes_inertials, with_inertials
 from twinstudio.physics.models import engine_copy, model_kind, xml_problem
 from twinstudio.physics.quiet import end_line, without_words
 from twinstudio.physics.shapes import TRIANGLES, drawable
@@ -290,7 +291,7 @@ class World:
 
     def _load_robot(self) -> int:
         robot = self.scene.robot
-        bodies = self._load(robot.model, robot.base, fixed=True)
+        bodies = self._load(robot.model, robot.base, fixed=True, change=self._inertials())
         for body in bodies:
             names = {joint.name for joint in joints_of(self.client, body)}
             if names.issuperset(robot.joints):
@@ -342,9 +343,29 @@ class World:
             )
         )
 
-    def _load(self, reference: str, at: Placement, *, fixed: bool) -> tuple[int, ...]:
+    def _inertials(self) -> Callable[[str], str] | None:
+        """What puts the scene's inertial parameters into the robot's model, if it has any."""
+        scene = self.scene
+        if not scene.links and not changes_inertials(scene):
+            return None
+        if model_kind(scene.path(scene.robot.model)) != "urdf":
+            raise SceneError(
+                "'links' and 'payload' can be set for a robot in URDF only",
+                where=self._where,
+                hint=f"convert {scene.robot.model}, or put the values into it",
+            )
+        return partial(with_inertials, scene=scene)
+
+    def _load(
+        self,
+        reference: str,
+        at: Placement,
+        *,
+        fixed: bool,
+        change: Callable[[str], str] | None = None,
+    ) -> tuple[int, ...]:
         kind, client = model_kind(self.scene.path(reference)), self.client
-        with engine_copy(self.scene, reference) as copy:
+        with engine_copy(self.scene, reference, change) as copy:
             try:
                 if kind == "urdf":
                     place = (at.position, quaternion_of_rpy(at.rpy))
