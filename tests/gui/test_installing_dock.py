@@ -261,6 +261,21 @@ def test_that_a_plugin_that_needs_a_restart_says_so(desk: Desk) -> None:
     desk.until(lambda: desk.ids() == ["acme.old"])
     desk.pick("acme.old")
     assert text in texts(desk.docks.plugins.details)
+    model = desk.docks.plugins.model
+    assert model.index(0, 2).data() == "unused, restart"
+    assert "restart Twinstudio" in model.index(0, 2).data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_that_a_long_name_is_shown_whole(desk: Desk) -> None:
+    name = "acme-" + "a-very-long-name-" * 20 + "end"
+    desk.show(replace(PLANNED, changes=(PlannedChange(name=name, version="1.0"),)))
+    label = desk.pane.changes
+    assert label.text().replace("\u200b", "") == f"Install {name} 1.0"
+    width = label.fontMetrics().horizontalAdvance(f"Install {name} 1.0")
+    lines = -(-width // max(desk.pane.viewport().width(), 1))
+    assert (
+        label.heightForWidth(desk.pane.viewport().width()) >= lines * label.fontMetrics().height()
+    )
 
 
 def test_that_the_form_of_a_replaced_plugin_is_closed(desk: Desk) -> None:
@@ -383,7 +398,7 @@ def test_that_what_is_no_plugin_is_refused_in_one_line(
     else:
         (tmp_path / name).write_bytes(content)
     ask_for(real, tmp_path / name)
-    real.until(lambda: complaint in real.pane.outcome.text())
+    real.until(lambda: complaint in real.pane.outcome.text().replace("\u200b", ""))
     assert real.pane.outcome.text().endswith("nothing was changed")
     assert real.pane.agree.isHidden()
     assert real.pane.line.text() == str(tmp_path / name)

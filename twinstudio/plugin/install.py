@@ -164,7 +164,7 @@ def _failure(lines: Sequence[str], what: str) -> PluginError:
     if _UNREACHABLE.search(text):
         return PluginError(
             f"'{what}' cannot be installed: the package index cannot be reached",
-            hint="check the network, or install a wheel with --offline",
+            hint="check the network, or install a wheel offline",
         )
     if "No matching distribution found" in text:
         hint = f"write './{what}' for the folder" if Path(what).is_dir() else _last_error(lines)

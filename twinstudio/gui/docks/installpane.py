@@ -1,5 +1,7 @@
 """Plugins in and out: what is wanted, what it will change, and how the installer gets on."""
 
+import re
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -24,6 +26,7 @@ from twinstudio.plugin.install import NOTE
 from twinstudio.session.installing import KEPT, InstallView
 
 _ICON = 12
+_LONG_WORD = re.compile(r"\S{32,}")
 _TITLES = {
     "planning": "Finding out what it takes to {verb} {what}",
     "planned": "This will change if you {verb} {what}",
@@ -61,6 +64,8 @@ class InstallPane(QScrollArea):
         self.also = words("", "faint")
         self.note = words(NOTE)
         self.outcome = words()
+        for label in (self.title, self.changes, self.outcome):  # log and output can be copied
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
         self._mark = QLabel()
         self.output = QPlainTextEdit()
         self.output.setReadOnly(True)
@@ -108,7 +113,7 @@ class InstallPane(QScrollArea):
 
     def tell(self, text: str, state: str = "") -> None:
         """Say in one line how it ended; `state` gives the mark."""
-        self.outcome.setText(text)
+        self.outcome.setText(_breakable(text))
         self.outcome.setVisible(bool(text))
         self._state = state
         self._show_mark()
@@ -147,10 +152,12 @@ class InstallPane(QScrollArea):
                 self.line.setText(view.wanted.what)
         self._view = view
         verb, what = view.wanted.verb, view.wanted.what
-        self.title.setText(_sentence(_TITLES[view.state].format(verb=verb, what=_short(what))))
+        title = _TITLES[view.state].format(verb=verb, what=_short(what))
+        self.title.setText(_breakable(_sentence(title)))
         self.title.setToolTip(tip(what))
         self.question.setVisible(verb == "install" and view.over)
-        self.changes.setText("\n".join(_sentence(str(change)) for change in view.changes))
+        changes = "\n".join(_sentence(str(change)) for change in view.changes)
+        self.changes.setText(_breakable(changes))
         self.changes.setVisible(bool(view.changes))
         self._show_also(view)
         self.note.setVisible(verb == "install")
@@ -275,6 +282,11 @@ class InstallPane(QScrollArea):
 def _short(what: str) -> str:
     """A path by its last part; the whole is the tooltip."""
     return what.rstrip("/").rpartition("/")[2] or what
+
+
+def _breakable(text: str) -> str:
+    """`text`, whose long words may be broken, so that no part of a name is out of sight."""
+    return _LONG_WORD.sub(lambda word: "\u200b".join(word.group()), text)
 
 
 def _sentence(text: str) -> str:

@@ -32,7 +32,13 @@ _MOST_RUNS = 20
 _COLUMNS = (
     Column("Plugin", lambda e: e.title or e.id, 200, tip=lambda e: f"{e.id}: {e.help}"),
     Column("Kind", lambda e: e.kind or "unknown", 88),
-    Column("State", lambda e: e.state, 96, mark=lambda e: e.state, tip=lambda e: e.reason),
+    Column(
+        "State",
+        lambda e: f"{e.state}, restart" if e.restart else e.state,
+        124,
+        mark=lambda e: e.state,
+        tip=lambda e: "; ".join(filter(None, (e.reason, e.restart))),
+    ),
     Column("Version", lambda e: e.version, 72),
     Column("From", lambda e: e.origin),
 )
