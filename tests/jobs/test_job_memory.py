@@ -28,7 +28,7 @@ def test_that_a_job_within_its_memory_is_done_and_keeps_its_limit(run, store):
     view = run("Dice", memory=2_000_000_000)
     assert view.state == "done", view.error
     spec = store.load(view.id).spec
-    assert again(store.load(view.id)).memory == spec.memory == 2_000_000_000
+    assert again(store.load(view.id), store.path(view.id)).memory == spec.memory == 2_000_000_000
 
 
 def test_that_a_limit_below_nothing_is_refused(spec):

@@ -74,7 +74,7 @@ def test_that_a_changed_plugin_is_named_even_if_the_numbers_are_the_same(runner,
 
 def test_that_a_missing_input_is_told_before_anything_runs(runner, store, original, tmp_path):
     (tmp_path / "log.bin").unlink()
-    changed = changed_since(store.load(original))
+    changed = changed_since(store.load(original), store.path(original))
     assert [(d.name, d.other) for d in changed] == [("input log", "absent")]
     with pytest.raises(JobError, match="input 'log' is missing"):
         reproduce(original, runner)
@@ -87,7 +87,7 @@ def test_that_other_versions_are_named(runner, store, original):
     run = store.load(original)
     packages = {**run.provenance.packages, "numpy": "1.0"}
     run = structs.replace(run, provenance=structs.replace(run.provenance, packages=packages))
-    assert [d.name for d in changed_since(run)] == ["numpy"]
+    assert [d.name for d in changed_since(run, store.path(run.id))] == ["numpy"]
 
 
 def test_that_a_failure_is_not_the_same(runner, run):

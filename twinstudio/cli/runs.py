@@ -170,14 +170,17 @@ def promote(
 def export(
     run: Id,
     file: Annotated[Path, typer.Argument(metavar="FILE.zip")],
+    with_inputs: Annotated[
+        bool, typer.Option("--with-inputs", help="Take along the files that it read.")
+    ] = False,
     runs_dir: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Put a run into one file, to be imported elsewhere. Its inputs are not in it.
+    """Put a run into one file, to be imported elsewhere; its inputs only if asked to.
 
-    Example: twinstudio runs export 20260131-101500-4f3a9c run.zip
+    Example: twinstudio runs export 20260131-101500-4f3a9c run.zip --with-inputs
     """
-    path = store_of(runs_dir).export(run, file)
+    path = store_of(runs_dir).export(run, file, with_inputs=with_inputs)
     _say({"path": str(path), "bytes": path.stat().st_size}, f"{path}", as_json=as_json)
 
 

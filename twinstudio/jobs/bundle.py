@@ -3,11 +3,13 @@
 import hashlib
 import stat
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from twinstudio.jobs.files import replacing, sha256
+from twinstudio.jobs.inputs import is_part
 from twinstudio.jobs.record import FILE, LOG
 from twinstudio.jobs.stored import FOLDER, NAME
 from twinstudio.model.errors import JobError
@@ -18,10 +20,13 @@ LARGEST = 8 * 2**30
 CHUNK = 2**20
 
 
-def pack(run: Path, file: Path) -> Path:
-    """Write the run folder `run` into the zip `file`, with the hash of every part."""
+def pack(run: Path, file: Path, more: Mapping[str, Path] | None = None) -> Path:
+    """Write the run folder `run` into the zip `file`, with the hash of every part.
+
+    more: name in the zip -> file, what is taken along beside it.
+    """
     parts = [p for p in (run / FILE, run / LOG, *sorted((run / FOLDER).glob("*"))) if p.is_file()]
-    names = {p.relative_to(run).as_posix(): p for p in parts}
+    names = {p.relative_to(run).as_posix(): p for p in parts} | dict(more or {})
     manifest = {name: sha256(path) for name, path in names.items()}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +63,7 @@ def _checked(source: zipfile.ZipFile, where: str) -> dict[str, zipfile.ZipInfo]:
     infos: dict[str, zipfile.ZipInfo] = {}
     for info in source.infolist():
         name = info.filename
-        if not (name in (FILE, LOG, MANIFEST) or NAME.match(name)) or ".." in name:
+        if not (name in (FILE, LOG, MANIFEST) or NAME.match(name) or is_part(name)):
             raise JobError(f"'{name}' is no part of a run", where=where)
         mode = info.external_attr >> 16
         if name in infos or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
@@ -86,7 +91,7 @@ def _manifest(
 def _extract(source: zipfile.ZipFile, info: zipfile.ZipInfo, to: Path) -> str:
     """Write one part; its SHA-256."""
     total = hashlib.sha256()
-    to.parent.mkdir(exist_ok=True)
+    to.parent.mkdir(parents=True, exist_ok=True)
     with source.open(info) as stream, to.open("xb") as out:
         while data := stream.read(CHUNK):
             total.update(data)

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from twinstudio.jobs.compare import ABSENT, Difference, differences, environment, versions
+from twinstudio.jobs.inputs import check_kept, source_of
 from twinstudio.jobs.job import JobView
 from twinstudio.jobs.loading import code_digest
 from twinstudio.jobs.record import Run
@@ -33,8 +35,11 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[Difference, ...] = ()
 
 
-def changed_since(run: Run) -> tuple[Difference, ...]:
-    """What a run depended on and is not what it was, `one` then and `other` now."""
+def changed_since(run: Run, folder: Path) -> tuple[Difference, ...]:
+    """What a run depended on and is not what it was, `one` then and `other` now.
+
+    folder: of the run, which may hold copies of its inputs.
+    """
     spec = run.spec
     then = environment(run)
     if run.provenance is None:
@@ -44,23 +49,32 @@ def changed_since(run: Run) -> tuple[Difference, ...]:
     else:
         now = versions(provenance()) | {"plugin code": _code(spec)}
     now |= {"plugin version": spec.version, "scene": _scene(spec)}
-    now |= {f"input {name}": _content(Path(given.path)) for name, given in spec.inputs.items()}
+    now |= {
+        f"input {name}": _content(source_of(name, given, folder))
+        for name, given in spec.inputs.items()
+    }
     return differences(then, now)
 
 
-def again(run: Run) -> JobSpec:
+def again(run: Run, folder: Path) -> JobSpec:
     """The specification of `run` for what is there now.
 
-    Raises JobError for an input that is gone, and whatever `specify` raises.
+    folder: of the run; copies of its inputs there are used. Raises JobError for an
+    input that is gone or a copy that is not what was read, and whatever `specify` raises.
     """
     spec = run.spec
+    check_kept(spec.inputs, folder)
+    found = {
+        name: structs.replace(given, path=str(source_of(name, given, folder)))
+        for name, given in spec.inputs.items()
+    }
     return specify(
         spec.source,
         spec.params,
         seed=spec.seed,
         plugin=spec.plugin,
         scene=spec.scene,
-        inputs={name: given.given for name, given in spec.inputs.items()},
+        inputs={name: given.given for name, given in found.items()},
         title=spec.title,
         version=spec.version,
         draws=spec.draws,
@@ -81,8 +95,9 @@ def reproduce(
     """
     store = runner.store
     original = store.load(identity)
-    changed = changed_since(original)
-    job = runner.submit(again(original), of=identity)
+    folder = store.path(identity)
+    changed = changed_since(original, folder)
+    job = runner.submit(again(original, folder), of=identity)
     view = job.wait(WAIT_SECONDS)
     while not view.over:
         if watch is not None:

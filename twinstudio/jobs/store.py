@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import structs
 
-from twinstudio.jobs import bundle, stored
+from twinstudio.jobs import bundle, inputs, stored
 from twinstudio.jobs.compare import Comparison, compared
 from twinstudio.jobs.files import write_atomically
 from twinstudio.jobs.record import (
@@ -126,11 +126,16 @@ class Store:
         self.path(run).rename(grave / run)
         shutil.rmtree(grave)
 
-    def export(self, run: str, file: Path) -> Path:
-        """Put a finished run into one zip, which `import_` takes elsewhere; raises JobError."""
-        if self.load(run).state not in ENDED:
+    def export(self, run: str, file: Path, *, with_inputs: bool = False) -> Path:
+        """Put a finished run into one zip, which `import_` takes elsewhere; raises JobError.
+
+        with_inputs: the files it read too, which must be what it read then.
+        """
+        record = self.load(run)
+        if record.state not in ENDED:
             raise JobError(f"run '{run}' is under way", hint="wait until it has ended")
-        return bundle.pack(self.path(run), Path(file))
+        more = inputs.parts_of(record.spec.inputs, self.path(run)) if with_inputs else {}
+        return bundle.pack(self.path(run), Path(file), more)
 
     def import_(self, file: Path) -> str:
         """Take in a run that was exported; its id. Raises JobError and then takes in nothing."""
@@ -141,6 +146,7 @@ class Store:
             if run.state not in ENDED or not _ID.match(run.id):
                 raise JobError("is no run that has ended", where=str(file))
             stored.read(Path(place), run.stored)
+            inputs.check_kept(run.spec.inputs, Path(place))
             if self.path(run.id).exists():
                 raise JobError(f"run '{run.id}' is here already", where=str(file))
             Path(place).rename(self.path(run.id))
