@@ -159,6 +159,28 @@ def test_that_an_upgrade_is_imported_anew(site: Path) -> None:
     assert catalog.load("acme.reach") is not old
 
 
+def test_that_what_was_replaced_while_in_use_asks_for_a_restart(site: Path) -> None:
+    distribute(site, "acme-reach", version="1.0")
+    distribute(site, "acme-more", toml=manifest("acme_more", "acme.more"))
+    catalog = catalog_of(site)
+    old = catalog.load("acme.reach")
+    entries = {entry.id: entry for entry in catalog.refresh(("Acme_Reach", "acme-more"))}
+    assert entries["acme.reach"].restart.startswith("version 1.0 was in use")
+    assert entries["acme.more"].restart == ""
+    assert entries["acme.reach"].state == "unused"
+    assert catalog.load("acme.reach") is not old
+
+
+def test_that_a_run_that_goes_well_clears_the_failure_of_the_one_before(site: Path) -> None:
+    distribute(site, "acme-reach")
+    catalog = catalog_of(site)
+    catalog.load("acme.reach")
+    catalog.note_failure("acme.reach", "no luck")
+    assert catalog.entry("acme.reach").state == "failed"
+    catalog.note_success("acme.reach")
+    assert catalog.entry("acme.reach").state == "enabled"
+
+
 def test_that_two_hundred_are_listed_and_none_is_imported(site: Path) -> None:
     lay_out(site, 200)
     entries = Catalog([Installed([str(site)])], Choices()).entries()

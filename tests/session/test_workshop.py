@@ -11,6 +11,7 @@ from twinstudio.model.patches import load_patched, patches_of
 from twinstudio.model.scene import load_scene
 from twinstudio.plugin.catalog import Places
 from twinstudio.session.journal import Journal
+from twinstudio.session.session import Session
 from twinstudio.session.workshop import Workshop
 
 PLUGIN = """
@@ -141,3 +142,51 @@ def test_that_the_log_tells_how_a_job_ended(shop: Workshop) -> None:
     finished(shop, run)
     shop.poll()
     assert f"Better gain ({run}) is done" in [entry.text for entry in shop._journal.since(0)]
+
+
+def test_that_a_failed_run_marks_its_plugin_before_anybody_polls(
+    shop: Workshop, tmp_path: Path
+) -> None:
+    file = tmp_path / "plugins" / "gain.py"
+    file.write_text(
+        PLUGIN.replace(
+            '        context.progress(0.5, "half way")\n',
+            '        if params.gain == 0.0:\n            raise ValueError("no gain at all")\n',
+        )
+    )
+    run = shop.start("here.gain", {"gain": 0.0}, seed=1)
+    assert finished(shop, run) == "failed"
+    (entry,) = shop.plugins()
+    assert entry.state == "failed"
+    assert "no gain at all" in entry.reason
+    run = shop.start("here.gain", {"gain": 0.5}, seed=1)
+    assert finished(shop, run) == "done"
+    (entry,) = shop.plugins()
+    assert (entry.state, entry.reason) == ("enabled", "")
+
+
+def test_that_a_plugin_may_be_gone_when_its_run_has_failed(shop: Workshop, tmp_path: Path) -> None:
+    file = tmp_path / "plugins" / "gain.py"
+    file.write_text(
+        PLUGIN.replace("draw = float", 'raise ValueError("no luck")\n        draw = float')
+    )
+    run = shop.start("here.gain", {"gain": 0.4}, seed=1)
+    finished(shop, run)
+    file.unlink()
+    shop.catalog.refresh()
+    shop.poll()
+    assert f"({run}) is" in shop._journal.since(0)[-1].text
+
+
+def test_that_installing_is_a_command_that_the_log_can_replay(tmp_path: Path) -> None:
+    session = Session(load_scene("emps_axis"))
+    try:
+        with pytest.raises(PluginError, match="comes with Twinstudio"):
+            session.run("plugin.uninstall", package="twinstudio-metrics", agreed=True)
+        session.run("plugin.install", what=str(tmp_path / "none.whl"), agreed=True)
+    finally:
+        session.close()
+    told = [entry.text for entry in session.entries(0)]
+    assert "plugin.uninstall(package='twinstudio-metrics', agreed=True)" in told
+    assert f"plugin.install(what={str(tmp_path / 'none.whl')!r}, agreed=True)" in told
+    assert any("there is no such wheel or folder; nothing was changed" in text for text in told)
