@@ -1,5 +1,7 @@
 """A run once more: the same numbers, or what has changed."""
 
+import json
+
 import pytest
 
 from twinstudio.jobs.reproduce import changed_since, reproduce
@@ -99,3 +101,45 @@ def test_that_a_failure_is_not_the_same(runner, run):
 def test_that_an_unknown_run_cannot_be_reproduced(runner):
     with pytest.raises(JobError, match="there is no run"):
         reproduce("20260101-000000-000000", runner)
+
+
+def test_that_a_run_of_the_first_format_is_listed_and_reproduced(runner, store, original):
+    from msgspec import structs
+
+    run = store.load(original)
+    inputs = {"log": structs.replace(run.spec.inputs["log"], digest="0" * 64)}
+    spec = structs.replace(run.spec, inputs=inputs)
+    store.save(structs.replace(run, spec=spec, format=1, plugin_digest="1" * 64))
+    file = store.path(original) / "run.json"
+    plain = json.loads(file.read_text())
+    for key in ("split", "duration", "memory"):  # it had no word for these
+        del plain["spec"][key]
+    file.write_text(json.dumps(plain))
+    assert [head.state for head in store.list()] == ["done"]
+    outcome = reproduce(original, runner)
+    assert outcome.same
+    # Hashes of two rules are not held against each other.
+    assert [(d.name, d.one, d.other) for d in outcome.changed] == [
+        ("hash rule", "format 1", "format 2"),
+    ]  # fmt: skip
+    names = [d.name for d in store.compare(original, outcome.run).environment]
+    assert names == ["hash rule"]
+    with pytest.raises(JobError, match="format 1, whose hashes cannot be checked"):
+        store.export(original, store.folder / "a.zip", with_inputs=True)
+
+
+def test_that_a_run_and_the_catalog_tell_one_hash_of_a_plugin(runner, store, tmp_path, monkeypatch):
+    from plugin_helpers import distribute, single_file
+
+    from twinstudio.jobs.loading import code_digest
+    from twinstudio.plugin.catalog import Places, open_catalog
+
+    file = single_file(tmp_path / "single", "one", "acme.one")
+    catalog = open_catalog(Places(folders=(str(file.parent),), installed=False))
+    assert catalog.digest("acme.one") == code_digest(f"{file}:AcmeReach")
+    package = distribute(tmp_path / "site", "acme-reach")
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "x.pyc").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    found = open_catalog(Places()).digest("acme.reach")
+    assert found == code_digest("acme_reach.plugin:AcmeReach")

@@ -144,8 +144,8 @@ def test_that_a_broken_record_is_listed_with_its_reason(store, data):
 
 
 def test_that_a_record_of_a_later_format_is_not_misread(store):
-    kept(store, structs.replace(example(), format=2))
-    with pytest.raises(JobError, match="format 2, this version reads up to 1"):
+    kept(store, structs.replace(example(), format=3))
+    with pytest.raises(JobError, match="format 3, this version reads up to 2"):
         store.load(example().id)
 
 

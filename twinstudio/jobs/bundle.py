@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from twinstudio.jobs.files import replacing, sha256
+from twinstudio.jobs.files import replacing
 from twinstudio.jobs.inputs import is_part
 from twinstudio.jobs.record import FILE, LOG
 from twinstudio.jobs.stored import FOLDER, NAME
 from twinstudio.model.errors import JobError
+from twinstudio.model.provenance import sha256
 
 MANIFEST = "manifest.json"
 LARGEST = 8 * 2**30

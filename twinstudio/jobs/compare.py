@@ -48,7 +48,7 @@ def compared(
         one=one.id,
         other=other.id,
         params=differences(_given(one), _given(other)),
-        environment=differences(environment(one), environment(other)),
+        environment=differences(*comparable(environment(one), environment(other))),
         results=results + of_results(one_results, other_results),
     )
 
@@ -65,8 +65,22 @@ def environment(run: Run) -> dict[str, str]:
     spec = run.spec
     found = versions(run.provenance) if run.provenance else {}
     found |= {"plugin version": spec.version, "plugin code": run.plugin_digest}
-    found |= {"scene": spec.scene_digest}
+    found |= {"scene": spec.scene_digest, "hash rule": f"format {run.format}"}
     return found | {f"input {name}": given.digest for name, given in spec.inputs.items()}
+
+
+def comparable(
+    one: Mapping[str, str], other: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Two environments without their hashes where these follow two rules."""
+    if one.get("hash rule") == other.get("hash rule"):
+        return dict(one), dict(other)
+    return _without_hashes(one), _without_hashes(other)
+
+
+def _without_hashes(found: Mapping[str, str]) -> dict[str, str]:
+    hashed = ("plugin code", "scene")
+    return {k: v for k, v in found.items() if k not in hashed and not k.startswith("input ")}
 
 
 def versions(where: Provenance) -> dict[str, str]:

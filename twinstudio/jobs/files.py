@@ -1,6 +1,5 @@
 """Files that are there whole or not at all."""
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -33,12 +32,6 @@ def replacing(path: Path) -> Iterator[Path]:
         with suppress(OSError):  # what was raised matters more
             part.unlink()
         raise
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a file's content, as ``sha256sum`` gives it."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def reserve(folder: Path) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinstudio.jobs.files import sha256
 from twinstudio.jobs.logs import LogReader
 from twinstudio.jobs.spec import DEFAULT_SPLIT, HELD_OUT
 from twinstudio.jobs.stored import FOLDER
@@ -16,6 +15,7 @@ from twinstudio.model.errors import JobError
 from twinstudio.model.pair import Pair
 from twinstudio.model.params import Params
 from twinstudio.model.patches import load_patched
+from twinstudio.model.provenance import sha256
 from twinstudio.model.results import Result, Scalar, Table
 from twinstudio.plugin.kinds import ResidualLearner
 

@@ -6,19 +6,17 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from twinstudio.model.errors import PluginError
-from twinstudio.model.provenance import digest
 from twinstudio.plugin.kinds import KINDS, Plugin
+from twinstudio.plugin.loading import code_hash
 
 _FILE = re.compile(r"^(?P<path>.+\.py)(?::(?P<name>\w+))?$")
 _MODULE = re.compile(r"^(?P<module>[A-Za-z_][\w.]*):(?P<name>\w+)$")
 _PREFIX = "twinstudio_plugin_file_"
-_NO_CODE = frozenset({"__pycache__", ".git", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 
 
 def load_class(source: str) -> type[Plugin[Any]]:
@@ -67,9 +65,12 @@ def source_of(cls: type[Plugin[Any]]) -> str:
 
 
 def code_digest(source: str) -> str:
-    """SHA-256 of the plugin's code: its file, or all files of the package it is part of."""
+    """The hash of the plugin's code (`plugin.loading.code_hash`).
+
+    That of its file, or of the package that its module is part of.
+    """
     if match := _FILE.match(source):
-        return digest(Path(match["path"]))
+        return code_hash(Path(match["path"]))
     name = source.partition(":")[0]
     spec = importlib.util.find_spec(name.partition(".")[0])
     if spec is None or spec.origin is None:
@@ -77,25 +78,7 @@ def code_digest(source: str) -> str:
     if spec is None or spec.origin is None:
         raise PluginError("its code has no file", where=source)
     origin = Path(spec.origin)
-    if not spec.submodule_search_locations:
-        return digest(origin)
-    return files_digest(_code_files(origin.parent), origin.parent)
-
-
-def files_digest(files: Iterable[Path], folder: Path) -> str:
-    """SHA-256 over the content of `files` and their names relative to `folder`."""
-    total = hashlib.sha256()
-    for file in sorted(files):
-        total.update(f"{digest(file)} {file.relative_to(folder).as_posix()}\n".encode())
-    return total.hexdigest()
-
-
-def _code_files(folder: Path) -> list[Path]:
-    return [
-        file
-        for file in folder.rglob("*")
-        if file.is_file() and not _NO_CODE.intersection(file.relative_to(folder).parts)
-    ]
+    return code_hash(origin.parent if spec.submodule_search_locations else origin)
 
 
 def _importable(name: str, file: str | None) -> bool:

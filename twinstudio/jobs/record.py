@@ -18,7 +18,8 @@ State = Literal["queued", "preparing", "running", "analysing", "done", "failed",
 ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
 FILE = "run.json"
 LOG = "log.txt"
-FORMAT = 1
+FORMAT = 2
+"""1 had hashes of another rule, which say nothing about files of today; else it is the same."""
 VANISHED = "its process ended without a word"
 
 

@@ -6,11 +6,18 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from twinstudio.jobs.compare import ABSENT, Difference, differences, environment, versions
+from twinstudio.jobs.compare import (
+    ABSENT,
+    Difference,
+    comparable,
+    differences,
+    environment,
+    versions,
+)
 from twinstudio.jobs.inputs import check_kept, source_of
 from twinstudio.jobs.job import JobView
 from twinstudio.jobs.loading import code_digest
-from twinstudio.jobs.record import Run
+from twinstudio.jobs.record import FORMAT, Run
 from twinstudio.jobs.runner import Runner
 from twinstudio.jobs.spec import JobSpec, scene_digest, specify
 from twinstudio.model.errors import JobError, TwinstudioError
@@ -53,7 +60,8 @@ def changed_since(run: Run, folder: Path) -> tuple[Difference, ...]:
         f"input {name}": _content(source_of(name, given, folder))
         for name, given in spec.inputs.items()
     }
-    return differences(then, now)
+    now |= {"hash rule": f"format {FORMAT}"}
+    return differences(*comparable(then, now))
 
 
 def again(run: Run, folder: Path) -> JobSpec:

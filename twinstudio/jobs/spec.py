@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from twinstudio.jobs.loading import files_digest, kind_of, load_class, source_of
+from twinstudio.jobs.loading import kind_of, load_class, source_of
 from twinstudio.model.errors import JobError
 from twinstudio.model.params import make, plain
-from twinstudio.model.provenance import digest
+from twinstudio.model.provenance import digest, tree_digest
 from twinstudio.model.scene import find_scene
 from twinstudio.plugin.kinds import Plugin
 from twinstudio.plugin.slots import belonging, check_inputs, declared
@@ -144,7 +144,7 @@ def scene_digest(scene: Path) -> str:
     """
     folder = scene.parent
     files = [p for p in folder.rglob("*") if p.suffix.lower() in _SCENE_FILES and p.is_file()]
-    return files_digest(files, folder)
+    return tree_digest(files, folder)
 
 
 def _check_kind(kind: str, where: str) -> None:

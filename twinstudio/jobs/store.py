@@ -134,6 +134,11 @@ class Store:
         record = self.load(run)
         if record.state not in ENDED:
             raise JobError(f"run '{run}' is under way", hint="wait until it has ended")
+        if with_inputs and record.format < FORMAT:
+            raise JobError(
+                f"run '{run}' is of format {record.format}, whose hashes cannot be checked",
+                hint="export without the inputs",
+            )
         more = inputs.parts_of(record.spec.inputs, self.path(run)) if with_inputs else {}
         return bundle.pack(self.path(run), Path(file), more)
 

@@ -15,8 +15,8 @@ from typing import Any, get_args
 import msgspec
 import numpy as np
 
-from twinstudio.jobs.files import sha256
 from twinstudio.model.errors import JobError, TwinstudioError
+from twinstudio.model.provenance import sha256
 from twinstudio.model.results import Change, Image, Patch, Result, Scalar, Series, Table
 
 FOLDER = "results"

@@ -1,8 +1,10 @@
 """Where a number comes from: versions, hashes, machine."""
 
 import hashlib
+import os
 import platform
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -52,13 +54,26 @@ def versions() -> dict[str, str]:
     return found
 
 
+def sha256(file: Path) -> str:
+    """SHA-256 of a file's content, as ``sha256sum`` prints it."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def digest(path: Path) -> str:
-    """SHA-256 of a file, or of all files of a folder with their relative names."""
-    total = hashlib.sha256()
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    for file in files:
-        if path.is_dir():
-            total.update(str(file.relative_to(path)).encode())
-        with file.open("rb") as stream:
-            total.update(hashlib.file_digest(stream, "sha256").digest())
-    return total.hexdigest()
+    """SHA-256 of a file (see `sha256`), or of a folder with all files in it (see `tree_digest`)."""
+    if not path.is_dir():
+        return sha256(path)
+    return tree_digest((p for p in path.rglob("*") if p.is_file()), path)
+
+
+def tree_digest(files: Iterable[Path], folder: Path) -> str:
+    r"""SHA-256 of the listing that ``sha256sum`` prints of `files`, run in `folder`.
+
+    A line a file, ``HASH  NAME``, in the order of the bytes of the names, so that
+    ``find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum |
+    sha256sum`` gives the same for a whole folder.
+    """
+    named = sorted((os.fsencode(file.relative_to(folder).as_posix()), file) for file in files)
+    lines = (sha256(file).encode() + b"  " + name + b"\n" for name, file in named)
+    return hashlib.sha256(b"".join(lines)).hexdigest()

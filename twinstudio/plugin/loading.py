@@ -16,12 +16,14 @@ from typing import Any
 import pluggy
 
 from twinstudio.model.errors import PluginError
+from twinstudio.model.provenance import sha256, tree_digest
 from twinstudio.plugin import checks
 from twinstudio.plugin.hooks import HOOK_OF, PROJECT, Hooks
 from twinstudio.plugin.kinds import KINDS, Plugin
 from twinstudio.plugin.manifest import Offer
 
 FILES = "twinstudio_plugin_files"
+_NO_CODE = frozenset({"__pycache__", ".git", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 
 
 def load_class(offer: Offer) -> type[Plugin[Any]]:
@@ -68,23 +70,30 @@ def module_name(offer: Offer) -> str:
 
 
 def digest(offer: Offer) -> str:
-    """Content hash (sha256, hex) of the plugin's source: its file, or all files of its package.
+    """The hash of the plugin's source (see `code_hash`): its file, or its package.
 
     Raises PluginError when there is no source to read.
     """
     if offer.place is None:
         raise PluginError("there is no source to hash", where=f"plugin '{offer.id}'")
-    whole = hashlib.sha256()
     try:
-        for file in _sources(offer.place):
-            name = file.relative_to(offer.place.parent).as_posix()
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            whole.update(f"{name}\0{content}\n".encode())
+        return code_hash(offer.place)
     except OSError as error:
         raise PluginError(
             f"source cannot be read: {error}", where=f"plugin '{offer.id}'"
         ) from error
-    return whole.hexdigest()
+
+
+def code_hash(place: Path) -> str:
+    """SHA-256 of a file of code, or of all files of a package without caches.
+
+    A run's record has it, and so has the catalog. Raises OSError.
+    """
+    if not place.is_dir():
+        return sha256(place)
+    files = (file for file in place.rglob("*") if file.is_file())
+    code = (f for f in files if not _NO_CODE.intersection(f.relative_to(place).parts))
+    return tree_digest(code, place)
 
 
 def unknown_hooks(offer: Offer) -> list[str]:
@@ -99,13 +108,6 @@ def unknown_hooks(offer: Offer) -> list[str]:
         for name in strays
         for close in [_nearest(name, known)]
     ]
-
-
-def _sources(place: Path) -> list[Path]:
-    if place.is_file():
-        return [place]
-    files = (file for file in place.rglob("*") if file.is_file())
-    return sorted(file for file in files if "__pycache__" not in file.parts)
 
 
 def _imported(offer: Offer, where: str) -> ModuleType:
