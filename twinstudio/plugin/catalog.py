@@ -25,7 +25,7 @@ from twinstudio.plugin.kinds import Plugin
 from twinstudio.plugin.manifest import Installed, Offer, Source, normal_name
 from twinstudio.plugin.probing import LONGEST, probe
 
-FIRST_PARTY = frozenset({"twinstudio-metrics"})
+FIRST_PARTY = frozenset({"twinstudio-calibration", "twinstudio-metrics"})
 """Distributions that come with Twinstudio; all that safe mode leaves."""
 
 State = Literal["enabled", "disabled", "failed", "unused"]

@@ -71,7 +71,7 @@ class InstallPane(QScrollArea):
         self.output.setReadOnly(True)
         self.output.setFont(code_font())
         self.output.setMaximumBlockCount(KEPT)
-        self.output.setMinimumHeight(10 * GRID)
+        self.output.setMinimumHeight(7 * GRID)
         self.output.setAccessibleName("Output of the installer")
         self.question = self._question()
         inner = QWidget()
@@ -80,10 +80,9 @@ class InstallPane(QScrollArea):
         box.setSpacing(GRID // 2)
         for part in (self.title, self.question, self.changes, self.also, self.note):
             box.addWidget(part)
-        box.addLayout(self._outcome_row())
-        box.addLayout(self._buttons())
-        box.addWidget(self.output, 1)
-        box.addStretch()
+        box.addLayout(self._footer())
+        box.addWidget(self.output, 100)
+        box.addStretch(1)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Installing plugins")
@@ -204,14 +203,8 @@ class InstallPane(QScrollArea):
         row.addWidget(self.go)
         return made
 
-    def _outcome_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(GRID // 2)
-        row.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self.outcome, 1)
-        return row
-
-    def _buttons(self) -> QHBoxLayout:
+    def _footer(self) -> QHBoxLayout:
+        """How it ended, and what can be done now."""
         self.agree = QPushButton("Install")
         self.agree.clicked.connect(lambda _checked: self._agree())
         self.cancel = button(
@@ -219,10 +212,12 @@ class InstallPane(QScrollArea):
         )
         self.back = button("Back", "Back to the selected plugin", self.left.emit)
         row = QHBoxLayout()
-        row.addWidget(self.agree)
-        row.addWidget(self.cancel)
-        row.addStretch()
-        row.addWidget(self.back)
+        row.setSpacing(GRID // 2)
+        for one in (self.agree, self.cancel, self._mark):
+            row.addWidget(one, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.outcome, 100)
+        row.addStretch(1)
+        row.addWidget(self.back, 0, Qt.AlignmentFlag.AlignTop)
         return row
 
     def _show_lines(self, view: InstallView) -> None:
