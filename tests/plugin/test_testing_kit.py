@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
+from twinstudio.model.errors import JobError
 from twinstudio.plugin import api
 from twinstudio.plugin.testing import FakeContext, check_plugin, make_block, make_pair, make_scene
 
@@ -184,7 +185,7 @@ def test_that_a_context_remembers_and_cancels() -> None:
 def test_that_a_context_is_a_job_context() -> None:
     context: api.JobContext = FakeContext()
     assert context.map(lambda x: x * x, range(4)) == [0, 1, 4, 9]
-    with pytest.raises(ValueError, match="fraction from 0 to 1"):
+    with pytest.raises(JobError, match=r"progress is 2\.0; it goes from 0 to 1"):
         context.progress(2.0)
 
 

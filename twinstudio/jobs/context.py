@@ -14,8 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from twinstudio.model.errors import JobError
-from twinstudio.plugin.context import Cancelled
+from twinstudio.plugin.context import Cancelled, fraction_of, one_by_one, workers_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -86,15 +85,13 @@ class WorkerContext:
     def progress(self, fraction: float, message: str = "") -> None:
         """Say how far it is; raises Cancelled, or JobError for what is no fraction."""
         self.checkpoint()
-        if not -1e-9 <= fraction <= 1.0 + 1e-9:
-            raise JobError(f"progress is {fraction}", hint="it goes from 0 to 1")
-        self.tell(fraction, message)
+        self.tell(fraction_of(fraction), message)
 
     def tell(self, fraction: float, message: str) -> None:
         """Say how far it is, without ending here."""
         if time.monotonic() - self._reported >= PROGRESS_SECONDS or fraction >= 1.0:
             self._reported = time.monotonic()
-            self._report(min(max(float(fraction), 0.0), 1.0), str(message))
+            self._report(float(fraction), str(message))
 
     def checkpoint(self) -> None:
         """Raise Cancelled if the job was cancelled, or its time is over."""
@@ -114,15 +111,9 @@ class WorkerContext:
         function of a module, items and results are copied between processes, and
         no task may use this context; give each its own seed, drawn from `rng`.
         """
-        tasks = list(items)
-        if workers > 1:
-            return self._shared(work, tasks, workers)
-        results = []
-        for k, task in enumerate(tasks):
-            self.progress(k / len(tasks), f"{k} of {len(tasks)}")
-            results.append(work(task))
-        self.progress(1.0, f"{len(tasks)} of {len(tasks)}")
-        return results
+        if workers_of(workers) > 1:
+            return self._shared(work, list(items), workers)
+        return one_by_one(self, work, items)
 
     def _shared(self, work: Callable[[A], B], tasks: list[A], workers: int) -> list[B]:
         # Forked, so that they know the plugin's module however it was loaded.
@@ -130,7 +121,9 @@ class WorkerContext:
         pool = ProcessPoolExecutor(min(workers, os.cpu_count() or 1), mp_context=forked)
         try:
             futures = [pool.submit(work, task) for task in tasks]
-            return [self._awaited(future, k, len(tasks)) for k, future in enumerate(futures)]
+            found = [self._awaited(future, k, len(tasks)) for k, future in enumerate(futures)]
+            self.progress(1.0, f"{len(tasks)} of {len(tasks)}")
+            return found
         finally:
             # A worker in the midst of a long task is ended with the job's process group.
             pool.shutdown(wait=False, cancel_futures=True)

@@ -6,6 +6,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from twinstudio.model.errors import JobError
+
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -44,3 +46,28 @@ class JobContext(Protocol):
 
 class Cancelled(BaseException):
     """Raised in a plugin whose job was cancelled; let it pass."""
+
+
+def fraction_of(value: float) -> float:
+    """`value` as a progress from 0 to 1; raises JobError for anything else."""
+    if not -1e-9 <= value <= 1.0 + 1e-9:
+        raise JobError(f"progress is {value}", hint="it goes from 0 to 1")
+    return min(max(float(value), 0.0), 1.0)
+
+
+def workers_of(count: int) -> int:
+    """`count` as a number of processes; raises JobError for less than one."""
+    if count < 1:
+        raise JobError(f"{count} workers cannot do anything", hint="it takes 1 at least")
+    return count
+
+
+def one_by_one(context: JobContext, work: Callable[[A], B], items: Iterable[A]) -> list[B]:
+    """What `JobContext.map` does in one process: a check-in before each task and at the end."""
+    tasks = list(items)
+    results = []
+    for k, task in enumerate(tasks):
+        context.progress(k / len(tasks), f"{k} of {len(tasks)}")
+        results.append(work(task))
+    context.progress(1.0, f"{len(tasks)} of {len(tasks)}")
+    return results

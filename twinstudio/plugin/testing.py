@@ -23,7 +23,7 @@ from twinstudio.model.pair import Pair
 from twinstudio.model.params import Params
 from twinstudio.model.scene import Box, Object, Scene, load_scene
 from twinstudio.model.signals import Layout, joint_signals
-from twinstudio.plugin.context import Cancelled
+from twinstudio.plugin.context import Cancelled, fraction_of, one_by_one, workers_of
 from twinstudio.plugin.kinds import Finding, Plugin
 from twinstudio.plugin.trials import Trial, check
 
@@ -89,11 +89,9 @@ class FakeContext:
             self._folder = None
 
     def progress(self, fraction: float, message: str = "") -> None:
-        """Remember it; raises ValueError outside of 0 to 1, Cancelled when due."""
-        if not 0.0 <= fraction <= 1.0:
-            raise ValueError(f"progress is a fraction from 0 to 1, got {fraction}")
-        self.said.append((fraction, message))
+        """Remember it; raises JobError outside of 0 to 1, Cancelled when due."""
         self.checkpoint()
+        self.said.append((fraction_of(fraction), message))
 
     def checkpoint(self) -> None:
         """Raise Cancelled when the check-ins are used up."""
@@ -109,14 +107,8 @@ class FakeContext:
 
     def map(self, work: Callable[[A], B], items: Iterable[A], *, workers: int = 1) -> list[B]:
         """Results one after the other, in this process, whatever `workers` is."""
-        if workers < 1:
-            raise ValueError(f"at least one process does the work, got {workers}")
-        given = list(items)
-        results = []
-        for k, item in enumerate(given):
-            self.progress(k / len(given))
-            results.append(work(item))
-        return results
+        workers_of(workers)
+        return one_by_one(self, work, items)
 
 
 def make_block(
