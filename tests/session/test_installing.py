@@ -120,6 +120,18 @@ def test_that_a_plugin_that_was_in_use_asks_for_a_restart(
     assert bench.catalog.load("acme.settling") is not old
 
 
+def test_that_a_library_that_was_replaced_asks_for_a_restart(bench: Bench, tmp_path: Path) -> None:
+    project = write_project("acme-library", "metric", tmp_path)
+    file = project / "pyproject.toml"
+    file.write_text(file.read_text().replace("twinstudio.plugins", "others.plugins"))
+    bench.installing.install(str(project), agreed=True, offline=True)
+    assert bench.ended().outcome == "Installed acme-library 0.1.0 (no plugins in it)"
+    raise_version(project, "0.2.0")
+    bench.installing.install(str(project), agreed=True, offline=True)
+    view = bench.ended()
+    assert view.outcome == "Installed acme-library 0.2.0 (no plugins in it); restart Twinstudio"
+
+
 def test_that_the_same_version_from_a_folder_replaces_what_was_in_use(
     bench: Bench, tmp_path: Path
 ) -> None:

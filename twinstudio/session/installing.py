@@ -253,8 +253,10 @@ class _Operation:
         done = ", ".join(f"{c.name} {installer.version_of(c.name)}" for c in self._view.changes)
         found = [entry for entry in entries if normal_name(entry.origin) in names]
         plugins = ", ".join(entry.id for entry in found) or "no plugins in it"
-        restart = "; restart Twinstudio" if any(entry.restart for entry in found) else ""
-        return f"Installed {done} ({plugins}){restart}"
+        known = {normal_name(entry.origin) for entry in found}
+        libraries = [c for c in self._view.changes if c.before and normal_name(c.name) not in known]
+        stale = libraries or any(entry.restart for entry in found)  # libraries may be in use here
+        return f"Installed {done} ({plugins})" + ("; restart Twinstudio" if stale else "")
 
     def _left_behind(self) -> str:
         """What a run that did not come to its end has changed."""

@@ -213,8 +213,9 @@ class InstallPane(QScrollArea):
         self.back = button("Back", "Back to the selected plugin", self.left.emit)
         row = QHBoxLayout()
         row.setSpacing(GRID // 2)
-        for one in (self.agree, self.cancel, self._mark):
+        for one in (self.agree, self.cancel):
             row.addWidget(one, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._mark)
         row.addWidget(self.outcome, 100)
         row.addStretch(1)
         row.addWidget(self.back, 0, Qt.AlignmentFlag.AlignTop)
