@@ -206,6 +206,30 @@ class Fits(Calibrator[FitParams]):
         return [Scalar(name="held out", value=float(count), unit="1", note=" ".join(sorted(logs)))]
 
 
+class ChecksOddly(Fits):
+    id = "test.checks_oddly"
+
+    def check(self, logs, scene, params):
+        return "fine" if params.fatal else None
+
+
+class SolvesOddly(Fits):
+    id = "test.solves_oddly"
+
+    def solve(self, context, logs, scene, params):
+        if params.breaks:
+            sys.exit(1)
+        return [Scalar(name="gain", value=float("nan"), unit="1")]
+
+
+class MeasuresOddly(Metric[Nothing]):
+    id = "test.measures_oddly"
+    params = Nothing
+
+    def measure(self, pair, params):
+        return {"gap": 1.0}
+
+
 class Worst(Metric[Nothing]):
     id = "test.worst"
     params = Nothing

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from jobs.test_job_kinds import recording
 
 from twinstudio.jobs.capture import HEAD_BYTES, TAIL_BYTES
 
@@ -140,6 +141,33 @@ def test_that_an_input_that_changed_since_is_named(runner, spec, tmp_path):
     assert str(file) in view.error
     file.unlink()
     assert "input 'log' is gone" in runner.submit(made).wait(60).error
+
+
+def test_that_a_folder_that_changed_since_is_named(runner, spec, tmp_path):
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    made = spec("Waits", inputs={"gate": folder})
+    (folder / "open").touch()
+    view = runner.submit(made).wait(60)
+    assert "input 'gate' has changed since the job was made" in view.error
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "words"),
+    [
+        ("ChecksOddly", {}, r"check returned no list of findings; return Finding objects"),
+        ("ChecksOddly", {"fatal": True}, r"check returned no list of findings"),
+        ("SolvesOddly", {}, r"result 'gain' is nan, no figure"),
+        ("SolvesOddly", {"breaks": True}, r"called sys\.exit\(1\)"),
+        ("MeasuresOddly", {}, r"measure returned a dict, no list of results"),
+    ],
+)
+def test_that_every_kind_is_held_to_what_it_returns(run, store, tmp_path, name, params, words):
+    log = recording(tmp_path / "a.mcap", "twin", "cell")
+    view = run(name, params, scene="emps_axis", inputs={"log": log})
+    assert view.state == store.load(view.id).state == "failed"
+    assert re.search(words, view.error), view.error
+    assert "\n" not in view.error
 
 
 def test_that_a_scene_that_changed_since_is_named(runner, spec, tmp_path):

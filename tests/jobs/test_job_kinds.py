@@ -154,6 +154,15 @@ def test_that_bad_parameters_are_refused_before_anything_runs(spec):
         spec("Dice", {"weight": 1.0})
 
 
+@pytest.mark.parametrize(
+    "value", [None, [1.0], {}, "heavy", "5 m", float("nan"), float("inf"), -1e-9, "9 kg"]
+)
+def test_that_a_parameter_of_the_wrong_type_or_range_is_named(spec, value):
+    with pytest.raises(ParamsError, match="mass") as caught:
+        spec("Dice", {"mass": value})
+    assert "\n" not in str(caught.value)
+
+
 def test_that_a_kind_that_does_not_run_as_a_job_says_so(spec):
     with pytest.raises(JobError, match="kind mechanism does not run as a job"):
         spec("Slips")
