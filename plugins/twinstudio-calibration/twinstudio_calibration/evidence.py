@@ -1,0 +1,103 @@
+"""What logs say of every term that could matter: Gram matrices in blocks of time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinstudio_calibration import joint_terms as terms
+from twinstudio_calibration.arm_model import Source, even, stride_of, target_of
+from twinstudio_calibration.logs import JointLog
+from twinstudio_calibration.motion import low_pass, motion_of
+from twinstudio_calibration.regression import Gram, gram
+from twinstudio_calibration.rigid_body import RigidBody
+
+Floats = NDArray[np.float64]
+Key = tuple[str, float]
+BLOCKS = 20
+"""Blocks of time in a log: enough for Student's t, long beside the residual's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What is tried. cutoffs in Hz: of the smoother of positions, of the efforts' filter.
+
+    travels: rad or m. delays: s, of the effort behind the motion.
+    """
+
+    motion_cutoff: float
+    fit_cutoff: float
+    travels: tuple[float, ...]
+    delays: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Gram matrices of all joints; columns are the links' parameters, then `keys`.
+
+    links: of each joint, the indices of the inertial parameters that its effort feels.
+    power: float64[joints], mean square of the target.
+    """
+
+    grid: Grid
+    keys: tuple[Key, ...]
+    links: tuple[NDArray[np.int64], ...]
+    grams: tuple[Gram, ...]
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of time there are."""
+        return len(self.grams[0].count)
+
+    def joined(self, other: "Evidence") -> "Evidence":
+        """The evidence of both."""
+        grams = (a.joined(b) for a, b in zip(self.grams, other.grams, strict=True))
+        return Evidence(self.grid, self.keys, self.links, tuple(grams))
+
+
+def gather(
+    body: RigidBody, log: JointLog, source: Source, grid: Grid, inertial: Floats
+) -> Evidence:
+    """The evidence in `log`, whose stamps must advance.
+
+    Columns and efforts go through the same filter, so it biases nothing. inertial:
+    what the load-dependent terms take for the load.
+    """
+    motion = motion_of(log, grid.motion_cutoff)
+    stride = stride_of(motion.interval, grid.fit_cutoff)
+    coarse = motion.every(stride)
+    regressor = body.regressor(coarse.position, coarse.velocity, coarse.acceleration)
+    targets = low_pass(even(log, target_of(log, source)), motion.interval, grid.fit_cutoff)
+    edges = np.linspace(0, len(coarse.time), BLOCKS + 1).astype(int).tolist()
+    grams, links = [], []
+    keys: tuple[Key, ...] = ()
+    for j in range(len(body.joints)):
+        felt = np.flatnonzero(np.abs(regressor[:, j]).max(axis=0) > 0.0)
+        load = np.interp(motion.time, coarse.time, regressor[:, j] @ inertial)
+        own = terms.columns(
+            motion.position[:, j],
+            motion.velocity[:, j],
+            motion.acceleration[:, j],
+            load,
+            grid.travels,
+        )
+        keys = tuple(own)
+        rigid = low_pass(regressor[:, j, felt], coarse.interval, grid.fit_cutoff)
+        table = low_pass(np.stack(list(own.values()), axis=1), motion.interval, grid.fit_cutoff)
+        shifted = [
+            np.interp(coarse.time + delay, motion.time, targets[:, j]) for delay in grid.delays
+        ]
+        grams.append(gram(np.hstack([rigid, table[::stride]]), np.stack(shifted, axis=1), edges))
+        links.append(felt)
+    return Evidence(grid, keys, tuple(links), tuple(grams))
+
+
+def gather_all(
+    body: RigidBody, logs: Sequence[JointLog], source: Source, grid: Grid, inertial: Floats
+) -> Evidence:
+    """The evidence of several logs together."""
+    first, *others = (gather(body, log, source, grid, inertial) for log in logs)
+    for other in others:
+        first = first.joined(other)
+    return first
