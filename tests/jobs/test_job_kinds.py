@@ -199,3 +199,26 @@ def test_that_a_plugin_that_cannot_be_imported_is_refused(tmp_path, text, words)
 def test_that_a_source_that_names_no_plugin_is_refused(source):
     with pytest.raises(PluginError):
         specify(source, {}, seed=1)
+
+
+def test_that_patches_of_the_scene_count_for_the_kinds_that_use_them(spec, tmp_path):
+    from shutil import copytree
+
+    from twinstudio.model.patches import promote
+    from twinstudio.model.results import Change
+    from twinstudio.model.scene import load_scene, scenes_folder
+
+    scene = tmp_path / "scene"
+    copytree(scenes_folder() / SCENE, scene)
+    log = recording(tmp_path / "a.mcap", "twin", "cell")
+
+    def digests() -> tuple[str, str]:
+        metric = spec("Worst", scene=scene, inputs={"log": log})
+        return metric.scene_digest, spec("Draws", scene=scene).scene_digest
+
+    measured, drawn = digests()
+    change = Change(key="twin.position_gain", value=0.25)
+    promote(load_scene(scene), Patch(name="p", changes=(change,), reason="r"), run="r1")
+    now = digests()
+    assert now[0] != measured
+    assert now[1] == drawn

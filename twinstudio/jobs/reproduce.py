@@ -143,7 +143,7 @@ def _scene(spec: JobSpec) -> str:
     if not spec.scene:
         return ""
     scene = Path(spec.scene)
-    return scene_digest(scene) if scene.is_file() else ABSENT
+    return scene_digest(scene, spec.kind) if scene.is_file() else ABSENT
 
 
 def _content(path: Path) -> str:

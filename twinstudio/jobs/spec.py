@@ -9,6 +9,7 @@ import msgspec
 from twinstudio.jobs.loading import kind_of, load_class, source_of
 from twinstudio.model.errors import JobError
 from twinstudio.model.params import make, plain
+from twinstudio.model.patches import FILE as PATCHES
 from twinstudio.model.provenance import digest, tree_digest
 from twinstudio.model.scene import find_scene
 from twinstudio.plugin.kinds import Plugin
@@ -18,6 +19,8 @@ N = TypeVar("N", int, float)
 RUNNABLE = ("command", "calibrator", "randomizer", "metric", "residual", "bridge", "hil")
 """Kinds of plugin that run as jobs."""
 NEEDS_SCENE = ("calibrator", "randomizer")
+PATCHED = ("metric", "residual")
+"""Kinds whose twin is that of the scene with its patches; others start from the nominal scene."""
 SPLITS = ("calibrator", "residual")
 """Kinds that hold a part of their logs out, unless logs are given for that."""
 HELD_OUT = "held_out"
@@ -125,7 +128,7 @@ def specify(  # noqa: PLR0913 - one argument a field
         params=plain(make(cls.params, params, where=name)),
         seed=_checked_seed(seed, name),
         scene=file,
-        scene_digest=scene_digest(Path(file)) if file else "",
+        scene_digest=scene_digest(Path(file), kind) if file else "",
         inputs={key: _input(key, path, format_, name) for key, (format_, path) in given.items()},
         title=title or name,
         version=version,
@@ -137,13 +140,17 @@ def specify(  # noqa: PLR0913 - one argument a field
     )
 
 
-def scene_digest(scene: Path) -> str:
+def scene_digest(scene: Path, kind: str) -> str:
     """SHA-256 over ``scene.toml`` and the models, meshes and textures of its folder.
 
-    Recordings and other files that happen to lie there do not count.
+    For a `kind` of plugin that works with patches (`PATCHED`) these count too.
+    Recordings and other files that happen to lie there do not.
     """
     folder = scene.parent
     files = [p for p in folder.rglob("*") if p.suffix.lower() in _SCENE_FILES and p.is_file()]
+    patches = folder / PATCHES
+    if kind in PATCHED and patches.is_file():
+        files.append(patches)
     return tree_digest(files, folder)
 
 

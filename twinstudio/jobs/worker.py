@@ -161,7 +161,7 @@ def _check_inputs(spec: JobSpec) -> None:
                 where=spec.plugin,
                 hint=hint,
             )
-    if spec.scene and scene_digest(Path(spec.scene)) != spec.scene_digest:
+    if spec.scene and scene_digest(Path(spec.scene), spec.kind) != spec.scene_digest:
         raise JobError(
             f"the scene has changed since the job was made: {spec.scene}",
             where=spec.plugin,

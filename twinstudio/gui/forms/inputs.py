@@ -104,8 +104,7 @@ class InputEditor(FileEditor):
         super().__init__(field)
         self._slot = slot
         kind = "folder" if slot.kind == "folder" else "file"
-        what = "path of a log, a file or a folder" if slot.kind == "log" else f"path of a {kind}"
-        self.line.setPlaceholderText(what)
+        self.line.setPlaceholderText("file or folder" if slot.kind == "log" else kind)
         self.choose.setToolTip(f"Choose a {kind}: {field.help}")
 
     def _ask(self) -> None:
