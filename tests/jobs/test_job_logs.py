@@ -163,6 +163,21 @@ def test_that_a_metric_compares_a_log_with_the_twin_of_a_scene(run, store, tmp_p
     assert "or give a scene whose twin is run" in view.error
 
 
+def test_that_a_twin_that_is_run_for_a_log_can_be_ended(tmp_path):
+    from twinstudio.jobs.logs import LogReader
+    from twinstudio.jobs.spec import Input
+    from twinstudio.model.scene import load_scene
+    from twinstudio.plugin.context import Cancelled
+
+    def cancelled(share: float) -> None:
+        raise Cancelled
+
+    log = Input(path=str(emps(tmp_path / "DATA_EMPS.mat", 6000)), digest="")
+    reader = LogReader({"log": log}, lambda _: None, cancelled)
+    with pytest.raises(Cancelled):
+        reader.pair("log", load_scene(SCENE))
+
+
 def test_that_a_pair_is_made_of_samples_whose_stamps_advance(run, store, tmp_path):
     writer = announced(tmp_path / "a.mcap", "twin", "cell", layout=SMALL)
     writer.write("twin", block(SMALL, 100, seed=1))

@@ -83,7 +83,7 @@ class Execution:
         from twinstudio.jobs.logs import LogReader  # noqa: PLC0415 - most jobs need none
 
         scene = load_patched(self.spec.scene) if self.spec.scene else None
-        pair = LogReader(self.spec.inputs, self.note).pair("log", scene)
+        pair = LogReader(self.spec.inputs, self.note, self.context.progress).pair("log", scene)
         self.enter("running")
         value = plugin.measure(pair, params)
         self.enter("analysing")

@@ -127,7 +127,7 @@ def _samples(job: "Execution", plugin: ResidualLearner[Any]) -> tuple[Samples, S
     """What is fitted with, and what is kept from it."""
     spec = job.spec
     scene = load_patched(spec.scene) if spec.scene else None
-    reader = LogReader(spec.inputs, job.note)
+    reader = LogReader(spec.inputs, job.note, job.context.progress)
     read = {}
     for name in (n for n in ("log", HELD_OUT) if n in spec.inputs):
         pair = reader.pair(name, scene, imposed=True)

@@ -25,10 +25,15 @@ SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class LogReader:
-    """Reads the inputs of a job; what a reader of the figures must know goes to `note`."""
+    """Reads the inputs of a job; what a reader of the figures must know goes to `note`.
+
+    progress: is told how far a twin that is run for a log has come, 0 to 1, and may
+    raise to end it.
+    """
 
     inputs: Mapping[str, Input]
     note: Note
+    progress: Callable[[float], None] | None = None
 
     def read(self, name: str) -> AnyLog:
         """The log that the input `name` is.
@@ -103,7 +108,7 @@ class LogReader:
     def _with_twin_of(self, scene: Scene, cell: Block, *, imposed: bool) -> Pair:
         from twinstudio.physics.rollout import rollout  # noqa: PLC0415 - most jobs need no engine
 
-        result = rollout(scene, cell)
+        result = rollout(scene, cell, on_progress=self.progress)
         self.note(f"the twin of scene '{scene.name}' ran {result.mode}")
         for text in result.notes:
             self.note(text)
