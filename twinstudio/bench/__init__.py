@@ -19,6 +19,7 @@ MEASUREMENTS = (
     "memory",
     "catalog",
     "jobs",
+    "calibration",
     "startup",
     "window",
 )
