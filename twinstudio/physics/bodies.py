@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError, SceneError
+from twinstudio.model.inertias import Inertias
 from twinstudio.model.kinematics import JointKind, KinematicTree, Link
 from twinstudio.model.rotations import matrix, pose
 from twinstudio.model.scene import Robot
 from twinstudio.physics.shapes import Form, Visual
 
-__all__ = ["Joint", "Visual", "chosen_joints", "joints_of", "tree_of", "visuals_of"]
+__all__ = [
+    "Joint", "Visual", "chosen_joints", "inertias_of", "joints_of", "tree_of", "visuals_of",
+]  # fmt: skip
 
 # PyBullet's numbers for joint types and for shapes; they are part of its wire
 # format and do not change.
@@ -181,6 +184,19 @@ def _relative(
     inertial = matrix(np.array([*inertial_position, *inertial_orientation]))
     frame: NDArray[np.float64] = centre @ np.linalg.inv(inertial)
     return frame
+
+
+def inertias_of(client: Any, body: int, links: int) -> Inertias:
+    """Inertial parameters of a body's links, of which there are `links`, base first."""
+    told = [client.getDynamicsInfo(body, link) for link in range(-1, links - 1)]
+    frames = [matrix(np.array([*info[3], *info[4]])) for info in told]
+    axes = np.array([frame[:3, :3] for frame in frames])
+    moments = np.array([info[2] for info in told])
+    return Inertias(
+        mass=np.array([info[0] for info in told]),
+        centre=np.array([frame[:3, 3] for frame in frames]),
+        inertia=np.einsum("lac,lc,lbc->lab", axes, moments, axes),
+    )
 
 
 def _unit(axis: NDArray[np.float64]) -> tuple[float, float, float]:

@@ -22,10 +22,18 @@ from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError, SceneError
 from twinstudio.model.geometry import ROBOT, SceneGeometry
+from twinstudio.model.inertias import Inertias
 from twinstudio.model.kinematics import KinematicTree
 from twinstudio.model.rotations import matrix, pose, quaternion_of_rpy
 from twinstudio.model.scene import Box, Cylinder, Object, Placement, Scene
-from twinstudio.physics.bodies import Visual, chosen_joints, joints_of, tree_of, visuals_of
+from twinstudio.physics.bodies import (
+    Visual,
+    chosen_joints,
+    inertias_of,
+    joints_of,
+    tree_of,
+    visuals_of,
+)
 from twinstudio.physics.inertials import changes_inertials, with_inertials
 from twinstudio.physics.models import engine_copy, model_kind, xml_problem
 from twinstudio.physics.quiet import end_line, without_words
@@ -134,6 +142,10 @@ class World:
     def tree(self) -> KinematicTree:
         """Links and joints of the robot, for `twinstudio.model.kinematics`."""
         return self._tree
+
+    def inertias(self) -> Inertias:
+        """Inertial parameters of the robot's links as PyBullet has them, in the tree's order."""
+        return inertias_of(self.client, self.robot, len(self._tree.links))
 
     def visuals(self) -> list[Visual]:
         """Everything that can be drawn, as PyBullet loaded it."""
