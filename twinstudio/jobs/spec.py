@@ -19,8 +19,8 @@ N = TypeVar("N", int, float)
 RUNNABLE = ("command", "calibrator", "randomizer", "metric", "residual", "bridge", "hil")
 """Kinds of plugin that run as jobs."""
 NEEDS_SCENE = ("calibrator", "randomizer")
-PATCHED = ("metric", "residual")
-"""Kinds whose twin is that of the scene with its patches; others start from the nominal scene."""
+PATCHED = ("metric", "residual", "calibrator")
+"""Kinds that run a twin of the scene with its patches; others start from the nominal scene."""
 SPLITS = ("calibrator", "residual")
 """Kinds that hold a part of their logs out, unless logs are given for that."""
 HELD_OUT = "held_out"

@@ -4,6 +4,7 @@ No plugin draws; it returns these, and `msgspec` writes them into the run's fold
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -90,3 +91,31 @@ class Patch(_Result, frozen=True, tag="patch", tag_field="type"):
 
 
 Result = Scalar | Series | Table | Image | Patch
+
+
+def grouped(results: Sequence[Result]) -> list[tuple[str, tuple[Result, ...]]]:
+    """`results` in order, curves that belong in one plot together, under a common title.
+
+    These follow each other, are called ``TITLE: NAME``, and have the same units. Every
+    other result stands alone under its name.
+    """
+    groups: list[tuple[str, tuple[Result, ...]]] = []
+    for result in results:
+        title, colon, _ = result.name.rpartition(": ")
+        before = groups[-1][1][-1] if groups else None
+        if (
+            isinstance(result, Series)
+            and isinstance(before, Series)
+            and colon
+            and before.name.rpartition(": ")[0] == title
+            and (before.x_unit, before.y_unit) == (result.x_unit, result.y_unit)
+        ):
+            groups[-1] = (title, (*groups[-1][1], result))
+        else:
+            groups.append((result.name, (result,)))
+    return groups
+
+
+def name_in(name: str, title: str) -> str:
+    """What a curve is called within the group `title`."""
+    return name.removeprefix(f"{title}: ")

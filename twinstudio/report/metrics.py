@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twinstudio.model.measured import Measured
-from twinstudio.model.results import Image, Patch, Scalar, Series, Table
+from twinstudio.model.results import (
+    Image,
+    Patch,
+    Result,
+    Scalar,
+    Series,
+    Table,
+    grouped,
+    name_in,
+)
+from twinstudio.report.content import colour
 from twinstudio.report.numbers import DASH, number, shown
 
 MOST_ROWS = 500
@@ -26,10 +36,14 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawing:
-    """A curve as an ``<svg>`` element that may stand in the page as it is."""
+    """Curves as an ``<svg>`` element that may stand in the page as it is.
+
+    keys: (name, colour) of each, where there are several.
+    """
 
     title: str
     svg: object
+    keys: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +66,31 @@ class Said:
 def said(measured: Measured, prefix: str) -> Said:
     """`measured` made ready to be shown; ids in its drawings start with `prefix`."""
     params = ", ".join(f"{name} = {value}" for name, value in measured.params.items())
-    figures = [result for result in measured.results if isinstance(result, Scalar)]
-    parts: list[Grid | Drawing | Picture] = [_figures(figures)] if figures else []
-    for k, result in enumerate(measured.results):
+    return Said(measured, params, parts_of(measured.results, prefix))
+
+
+def parts_of(
+    results: Sequence[Result], prefix: str, *, unknown: str = DASH
+) -> tuple[Grid | Drawing | Picture, ...]:
+    """`results` made ready to be shown, figures first; ids in drawings start with `prefix`.
+
+    Curves that follow each other and are called ``TITLE: NAME`` share one drawing.
+    unknown: said where a figure has no interval.
+    """
+    figures = [result for result in results if isinstance(result, Scalar)]
+    parts: list[Grid | Drawing | Picture] = [_figures(figures, unknown)] if figures else []
+    for k, (title, group) in enumerate(grouped(results)):
+        result = group[0]
         if isinstance(result, Table):
             parts.append(_table(result))
         elif isinstance(result, Series):
-            parts.append(_drawing(result, f"{prefix}{k}-"))
+            parts.append(_drawing(title, group, f"{prefix}{k}-"))
         elif isinstance(result, Image):
             data = base64.b64encode(result.data).decode()
             parts.append(Picture(result.name, f"data:{_TYPES[result.format]};base64,{data}"))
         elif isinstance(result, Patch):
             parts.append(_patch(result))
-    return Said(measured, params, tuple(parts))
+    return tuple(parts)
 
 
 def interval(scalar: Scalar, factor: float = 1.0) -> str:
@@ -77,12 +103,13 @@ def interval(scalar: Scalar, factor: float = 1.0) -> str:
     return f"\u2264 {number(high)}" if math.isfinite(high) else DASH
 
 
-def _figures(figures: Sequence[Scalar]) -> Grid:
+def _figures(figures: Sequence[Scalar], unknown: str) -> Grid:
     rows = []
     for scalar in figures:
         unit, factor = shown(scalar.unit)
         value = f"{number(scalar.value * factor)} {_named(unit)}".rstrip()
-        rows.append((scalar.name, value, interval(scalar, factor), scalar.note))
+        told = interval(scalar, factor)
+        rows.append((scalar.name, value, unknown if told == DASH else told, scalar.note))
     heads = ("figure", "value", "interval", "note")
     return Grid("", heads, tuple(rows), (True, False, False, True))
 
@@ -117,12 +144,15 @@ def _patch(patch: Patch) -> Grid:
     return Grid(patch.name, ("key of the scene", "would become"), rows, (True, True), patch.reason)
 
 
-def _drawing(series: Series, prefix: str) -> Drawing:
+def _drawing(title: str, group: Sequence[Result], prefix: str) -> Drawing:
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
-    from twinstudio.report.plots import series_svg  # noqa: PLC0415 - matplotlib loads slowly
+    from twinstudio.report.plots import curves_svg  # noqa: PLC0415 - matplotlib loads slowly
 
-    return Drawing(series.name, Markup(series_svg(series, prefix=prefix)))  # noqa: S704 - ours
+    curves = {name_in(one.name, title): one for one in group if isinstance(one, Series)}
+    inks = {name: colour(name, k) for k, name in enumerate(curves)} if len(curves) > 1 else {}
+    svg = Markup(curves_svg(curves, prefix=prefix))  # noqa: S704 - our own drawing
+    return Drawing(title, svg, tuple(inks.items()))
 
 
 def _named(unit: str) -> str:

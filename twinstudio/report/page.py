@@ -26,7 +26,11 @@ def write_report(path: Path, report: Report) -> Path:
 
     Raises ReportError when it cannot be drawn or written.
     """
-    page = render(report)
+    return written(path, render(report))
+
+
+def written(path: Path, page: str) -> Path:
+    """Write the text `page` to `path`, with the folders it needs; raises ReportError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
@@ -39,17 +43,12 @@ def write_report(path: Path, report: Report) -> Path:
 
 def render(report: Report) -> str:
     """The whole page as HTML; all text is escaped."""
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - only reports need it
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    source = resources.files("twinstudio.report").joinpath("page.html").read_text("utf-8")
     shown = tables.motion_tables(report.table, report.layout)
     timing = tables.timing_table(report.table)
     if timing is not None:
         shown.append(timing)
-    return environment.from_string(source).render(
+    return filled(
+        "page.html",
         report=report,
         samples=report.table.samples,
         seconds=number((report.table.end - report.table.start) / 1e9),
@@ -62,6 +61,26 @@ def render(report: Report) -> str:
         plots=_plots(report.panels),
         health=tables.health_table(dict(report.health)),
     )
+
+
+def filled(template: str, **values: object) -> str:
+    """The page `template` of this package, with `values`; all text is escaped."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - only reports
+    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_part),
+    )
+    style = Markup(_part("style.css"))  # noqa: S704 - our own
+    return environment.get_template(template).render(style=style, **values)
+
+
+def _part(name: str) -> str:
+    return resources.files("twinstudio.report").joinpath(name).read_text("utf-8")
 
 
 def _numbered(shown: list[tables.Table]) -> dict[str, int]:

@@ -5,6 +5,7 @@ Importing this module imports matplotlib, which takes its time.
 
 import io
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 import matplotlib as mpl
@@ -51,18 +52,25 @@ def panel_svg(panel: Panel, *, prefix: str) -> str:
         return _inline(_written(figure), prefix)
 
 
-def series_svg(series: Series, *, prefix: str) -> str:
-    """A curve as an ``<svg>`` element whose ids start with `prefix`; gaps stay open."""
-    (x_unit, x_factor), (y_unit, y_factor) = shown(series.x_unit), shown(series.y_unit)
-    x, y = x_factor * np.array(series.x), y_factor * np.array(series.y)
+def curves_svg(curves: Mapping[str, Series], *, prefix: str) -> str:
+    """Curves of the same units as an ``<svg>`` element whose ids start with `prefix`.
+
+    curves: name -> curve; ``twin`` and ``cell`` have colours of their own. Gaps stay open.
+    """
+    first = next(iter(curves.values()))
+    (x_unit, x_factor), (y_unit, y_factor) = shown(first.x_unit), shown(first.y_unit)
     with _settings(prefix):
         figure = Figure(figsize=(PIXELS / _DPI, HEIGHT / _DPI), dpi=_DPI, facecolor="none")
         FigureCanvasSVG(figure)
         axes = figure.subplots()
         figure.subplots_adjust(left=0.085, right=0.992, top=0.95, bottom=0.155)
-        # A line needs two readings beside each other; a lone one is a dot.
-        marker = "o" if len(x) < _FEW else ""
-        axes.plot(x, y, color=colour("twin", 0), linewidth=1.0, marker=marker, markersize=3)
+        for k, (name, series) in enumerate(curves.items()):
+            x, y = x_factor * np.array(series.x), y_factor * np.array(series.y)
+            ink = colour(name if len(curves) > 1 else "twin", k)
+            # A line needs two readings beside each other; a lone one is a dot.
+            marker = "o" if len(x) < _FEW else ""
+            width, order = (2.2, 1) if name == "cell" else (1.0, 2)
+            axes.plot(x, y, color=ink, linewidth=width, zorder=order, marker=marker, markersize=3)
         _dress(axes, y_unit)
         axes.set_xlabel(x_unit, color=_TEXT)
         return _inline(_written(figure), prefix)
