@@ -1,0 +1,350 @@
+"""Fits the laws of the ladder to one joint, and chooses among them by held-out parts.
+
+Variable projection: least squares for what is linear, Gauss-Newton for the few shape
+parameters around it (Golub and Pereyra, SIAM J. Numer. Anal. 1973). Intervals are
+from the linearised problem with residuals correlated in time (Newey and West,
+Econometrica 1987).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from twinstudio_calibration.friction_law import LADDER, Axis, Floats, Law, Rung, columns
+
+Mask = NDArray[np.bool_]
+Progress = Callable[[float, str], None]
+BLOCKS = 6
+"""Blocks of time in the cross-validation."""
+DECILES = 10
+"""Parts of a range of speed, load or temperature; every other pair is held out in turn."""
+SLACK = 1.01
+"""A richer law may not be worse by more than this in any way of holding out."""
+_FINALISTS = 12
+_HIGHEST = 0.4
+"""Share of the fit's sample rate up to which a ripple may pass."""
+
+
+def silent(fraction: float, message: str) -> None:
+    """Progress that nobody follows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A law with its numbers: `values` of its columns, and their covariance with the shape.
+
+    cov: float64[names + free], inf on the diagonal where the data tell nothing.
+    """
+
+    law: Law
+    values: Floats
+    cov: Floats
+    load: Floats
+    error: float
+
+    def value(self, name: str) -> float:
+        """Of one column; 0 if the law has none."""
+        return float(self.values[self.law.names.index(name)]) if name in self.law.names else 0.0
+
+    def deviation(self, name: str) -> float:
+        """Standard deviation of a column's value or of a field of the shape."""
+        every = (*self.law.names, *self.law.free())
+        k = every.index(name)
+        return float(np.sqrt(self.cov[k, k]))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rung tried.
+
+    errors: relative errors without and with it, by what was held out. taken: whether it
+    is kept; `why` not.
+    """
+
+    rung: Rung
+    errors: dict[str, tuple[float, float]]
+    taken: bool
+    why: str
+
+
+def predict(fitted: Fitted, axis: Axis) -> Floats:
+    """Effort by the law, float64[m], through the shared filter."""
+    return columns(fitted.law, axis, motor_load(fitted.law, fitted.values, axis)) @ fitted.values
+
+
+def motor_load(law: Law, values: Floats, axis: Axis) -> Floats:
+    """Effort by the law without its load-dependent part, float64[n], not filtered."""
+    if "load" not in law.rungs:
+        return np.zeros(len(axis.position))
+    fine = replace(axis, stride=1)
+    simple = Law(tuple(r for r in law.rungs if r != "load"), law.shape)
+    kept = [law.names.index(name) for name in simple.names]
+    return columns(simple, fine, np.zeros(len(axis.position))) @ values[kept]
+
+
+def solve(law: Law, axis: Axis, load: Floats | None = None) -> Fitted:
+    """The best numbers of `law`, its shape included."""
+    load = np.zeros(len(axis.position)) if load is None else load
+    target = axis.coarse(axis.effort)
+    names, scale = law.free(), _scales(law, axis)
+    low, high = np.array([_bounds(name, law, axis) for name in names]).T
+
+    def shaped(x: Floats) -> Law:
+        return replace(law, shape=replace(law.shape, **dict(zip(names, x * scale, strict=True))))
+
+    def residual(x: Floats) -> Floats:
+        table = columns(shaped(x), axis, load)
+        return target - table @ linear(table, target)
+
+    start = np.clip([getattr(law.shape, n) for n in names], low, high) / scale
+    found = least_squares(
+        residual, start, bounds=(low / scale, high / scale), diff_step=1e-3, max_nfev=12
+    )
+    best = shaped(found.x)
+    table = columns(best, axis, load)
+    values = linear(table, target)
+    error = float(np.linalg.norm(target - table @ values) / np.linalg.norm(target))
+    jacobian = np.hstack([table, -_shape_slopes(best, axis, load, values, scale)])
+    cov = covariance(jacobian, target - table @ values)
+    return Fitted(best, values, cov, load, error)
+
+
+def linear(table: Floats, target: Floats) -> Floats:
+    """Least squares, columns scaled alike first; the smallest solution where there are many."""
+    size = np.linalg.norm(table, axis=0)
+    size = np.where(size > 0.0, size, 1.0)
+    result: Floats = np.linalg.lstsq(table / size, target, rcond=1e-10)[0] / size
+    return result
+
+
+def covariance(jacobian: Floats, residual: Floats) -> Floats:
+    """Covariance of least squares with residuals correlated in time.
+
+    The Bartlett window reaches as far as Newey and West's rule of thumb or the first
+    zero of the residual's autocorrelation. Parameters with a share in a direction that
+    the data do not see have infinite variance.
+    """
+    size = np.linalg.norm(jacobian, axis=0)
+    size = np.where(size > 0.0, size, 1.0)
+    scaled = jacobian / size
+    u, s, vt = np.linalg.svd(scaled, full_matrices=False)
+    seen = s > 1e-7 * s[0]
+    inverse = (vt[seen].T / s[seen]) @ (vt[seen].T / s[seen]).T
+    moments = scaled * residual[:, None]
+    middle = moments.T @ moments
+    reach = _memory(residual)
+    for lag in range(1, reach + 1):
+        cross = moments[lag:].T @ moments[:-lag]
+        middle += (1.0 - lag / (reach + 1)) * (cross + cross.T)
+    n, p = jacobian.shape
+    result = inverse @ middle @ inverse * (n / max(n - p, 1))
+    blind = (vt[~seen] ** 2).sum(axis=0) > 1e-6
+    blind |= np.linalg.norm(jacobian, axis=0) == 0.0
+    result[blind, blind] = np.inf
+    return np.asarray(result / np.outer(size, size))
+
+
+def climb(
+    axis: Axis, *, rungs: tuple[Rung, ...] = LADDER, progress: Progress = silent
+) -> tuple[Fitted, list[Step]]:
+    """From Coulomb's law upwards: a rung is kept if held-out parts are told better with it.
+
+    At the top, rungs are taken off again that the ones after them made needless.
+    """
+    best = solve(Law(), axis)
+    steps: list[Step] = []
+    for k, rung in enumerate(rungs):
+        progress(k / (len(rungs) + 1), rung)
+        richer = [solve(law, axis, load) for law, load in _candidates(rung, best, axis)]
+        if not richer:
+            continue
+        tried = min(richer, key=lambda fitted: fitted.error)
+        step = compare(rung, best, tried, axis)
+        steps.append(step)
+        best = tried if step.taken else best
+    return prune(best, steps, axis)
+
+
+def prune(best: Fitted, steps: list[Step], axis: Axis) -> tuple[Fitted, list[Step]]:
+    """The law without rungs whose loss nobody would notice."""
+    for rung in best.law.rungs[1:-1]:
+        poorer = solve(best.law.without(rung), axis, best.load)
+        step = compare(rung, poorer, best, axis)
+        if not step.taken and _physical(poorer):
+            steps.append(replace(step, why=f"needless after all: {step.why}"))
+            best = poorer
+    return best, steps
+
+
+def compare(rung: Rung, old: Fitted, new: Fitted, axis: Axis) -> Step:
+    """Whether `new` tells parts better that were held out, in blocks of time and in ranges."""
+    parts = folds(axis)
+    old_loss, new_loss = ({k: _held_out(f, axis, v) for k, v in parts.items()} for f in (old, new))
+    gain = old_loss["time"] - new_loss["time"]
+    spread = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
+    worse = [k for k in parts if new_loss[k].mean() > SLACK**2 * old_loss[k].mean()]
+    why = ""
+    if not _physical(new):
+        why = "its friction would drive the joint"
+    elif gain.mean() <= spread:
+        why = "what it gains in held-out time is within its spread"
+    elif worse:
+        why = f"held-out {' and '.join(worse)} is told worse"
+    power = float(np.mean(axis.coarse(axis.effort) ** 2))
+    relative = {
+        k: (float(np.sqrt(old_loss[k].mean() / power)), float(np.sqrt(new_loss[k].mean() / power)))
+        for k in parts
+    }
+    return Step(rung, relative, not why, why)
+
+
+def folds(axis: Axis) -> dict[str, list[Mask]]:
+    """Held-out parts: blocks of time; ranges of speed, load and, if it varies, temperature."""
+    _, velocity, _ = axis.moved(0.0)
+    speed = np.abs(axis.coarse(velocity))
+    count = len(speed)
+    block = np.arange(count) * BLOCKS // count
+    found = {"time": [block == k for k in range(BLOCKS)], "speed": _ranges(speed)}
+    found["load"] = _ranges(np.abs(axis.coarse(axis.effort)))
+    if axis.temperature is not None:
+        found["temperature"] = _ranges(axis.coarse(axis.temperature))
+    return found
+
+
+def _ranges(values: Floats) -> list[Mask]:
+    edges = np.quantile(values, np.linspace(0.0, 1.0, DECILES + 1)[1:-1])
+    decile = np.searchsorted(edges, values)
+    return [decile % (DECILES // 2) == k for k in range(DECILES // 2)]
+
+
+def _held_out(fitted: Fitted, axis: Axis, parts: list[Mask]) -> Floats:
+    """Mean squared error of each part with the law's numbers from the others; same shape."""
+    table = columns(fitted.law, axis, fitted.load)
+    target = axis.coarse(axis.effort)
+    losses = []
+    for part in parts:
+        values = linear(table[~part], target[~part])
+        losses.append(float(np.mean((target[part] - table[part] @ values) ** 2)))
+    return np.array(losses)
+
+
+def _physical(fitted: Fitted) -> bool:
+    """Whether friction brakes: no level and no slope below zero."""
+    level, extra = fitted.value("coulomb"), fitted.value("extra")
+    if level < 0.0 or level + extra < -1e-2 * level or fitted.value("viscous") < 0.0:
+        return False
+    return abs(fitted.value("viscous_asymmetric")) <= fitted.value("viscous") or (
+        "asymmetric" not in fitted.law.rungs
+    )
+
+
+def _candidates(rung: Rung, best: Fitted, axis: Axis) -> list[tuple[Law, Floats]]:
+    """Laws with `rung` from several starts, and the load that each goes with."""
+    law, load = best.law, best.load
+    _, velocity, _ = axis.moved(0.0)
+    fast = float(np.quantile(np.abs(velocity), 0.95))
+    if rung == "presliding":
+        reach = float(np.ptp(axis.position))
+        return [(law.with_rung(rung, travel=reach * share), load) for share in (1e-4, 1e-3, 1e-2)]
+    if rung == "smooth":
+        if "presliding" in law.rungs:
+            return []
+        return [(law.with_rung(rung, width=fast * share), load) for share in (0.02, 0.2)]
+    if rung == "Stribeck":
+        shares = ((0.05, 1.0), (0.2, 1.0), (0.2, 2.0))
+        return [(law.with_rung(rung, stribeck=fast * s, exponent=e), load) for s, e in shares]
+    if rung == "ripple":
+        order = ripple_order(best, axis)
+        return [(law.with_rung(rung, order=order), load)] if order > 0.0 else []
+    if rung == "temperature" and (axis.temperature is None or np.ptp(axis.temperature) < 2.0):
+        return []
+    if rung == "load":
+        load = columns(law, replace(axis, stride=1), load) @ best.values
+    return [(law.with_rung(rung), load)]
+
+
+def ripple_order(fitted: Fitted, axis: Axis) -> float:
+    """Periods a turn (or a metre) of the wave that explains most beside the law; 0 without one.
+
+    Where the wave would pass faster than the filter lets through, it counts as absent.
+    """
+    table = columns(fitted.law, axis, fitted.load)
+    basis = np.linalg.qr(table / np.linalg.norm(table, axis=0))[0]
+    target = axis.coarse(axis.effort)
+    residual = target - basis @ (basis.T @ target)
+    position, velocity, _ = axis.moved(fitted.law.shape.delay)
+    turns, speed = axis.coarse(position) / axis.period, np.abs(axis.coarse(velocity)) / axis.period
+    limit = _HIGHEST / (axis.interval * axis.stride)
+    travelled = max(float(np.ptp(turns)), 1e-12)
+    highest = min(limit / max(float(np.quantile(speed, 0.3)), 1e-9), 800.0 / travelled)
+    orders = np.arange(3.0, highest * travelled, 0.2) / travelled
+    gains = []
+    for order in orders:
+        wave = np.exp(2j * np.pi * order * turns) * (order * speed < limit)
+        pair = np.stack([wave.real, wave.imag], axis=1)
+        pair -= basis @ (basis.T @ pair)
+        gains.append(float(residual @ pair @ linear(pair, residual)))
+    best = orders[np.argsort(gains)[::-1][:_FINALISTS]]
+    return min((float(k) for k in best), key=lambda k: _with_ripple(k, fitted, axis), default=0.0)
+
+
+def _with_ripple(order: float, fitted: Fitted, axis: Axis) -> float:
+    """Squared error of the law with a ripple of `order`, through the shared filter."""
+    table = columns(fitted.law.with_rung("ripple", order=order), axis, fitted.load)
+    target = axis.coarse(axis.effort)
+    residual = target - table @ linear(table, target)
+    return float(residual @ residual)
+
+
+def _memory(residual: Floats) -> int:
+    """How many samples the residual remembers."""
+    n = len(residual)
+    least = int(np.ceil(4.0 * (n / 100.0) ** (2.0 / 9.0)))
+    centred = residual - residual.mean()
+    spectrum = np.abs(np.fft.rfft(centred, 2 * n)) ** 2
+    correlation = np.fft.irfft(spectrum)[: n // 10 + 1]
+    below = np.flatnonzero(correlation <= 0.0)
+    first = int(below[0]) if len(below) else n // 10
+    return max(least, min(first, n // 10))
+
+
+def _shape_slopes(law: Law, axis: Axis, load: Floats, values: Floats, scale: Floats) -> Floats:
+    """Derivatives of the residual by the free fields of the shape, float64[m, free]."""
+    slopes = []
+    for name, unit in zip(law.free(), scale, strict=True):
+        here, step = getattr(law.shape, name), 1e-3 * unit
+        ends = [
+            columns(replace(law, shape=replace(law.shape, **{name: here + way})), axis, load)
+            for way in (step, -step)
+        ]
+        slopes.append((ends[1] - ends[0]) @ values / (2.0 * step))
+    return np.stack(slopes, axis=1)
+
+
+def _scales(law: Law, axis: Axis) -> Floats:
+    shape = law.shape
+    usual = {
+        "delay": axis.interval,
+        "travel": shape.travel,
+        "width": shape.width,
+        "stribeck": shape.stribeck,
+        "exponent": 1.0,
+        "order": 1.0 / max(float(np.ptp(axis.position)) / axis.period, 1e-12),
+    }
+    return np.array([usual[name] for name in law.free()])
+
+
+def _bounds(name: str, law: Law, axis: Axis) -> tuple[float, float]:
+    shape = law.shape
+    if name == "delay":
+        return -20.0 * axis.interval, 20.0 * axis.interval
+    if name == "exponent":
+        return 0.5, 4.0
+    here: float = getattr(shape, name)
+    if name == "order":
+        width = axis.period / float(np.ptp(axis.position))
+        return here - width, here + width
+    return here / 30.0, here * 30.0
