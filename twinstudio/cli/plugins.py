@@ -49,7 +49,7 @@ def list_(plugins_dir: Folder = None, safe: Safe = False, as_json: Json = False)
     """
     from twinstudio.cli import show
 
-    entries = _catalog(plugins_dir, safe).entries()
+    entries = open_plugins(plugins_dir, safe).entries()
     if as_json:
         show.json(entries)
         return
@@ -78,11 +78,11 @@ def info(
     from twinstudio.model.errors import PluginError
     from twinstudio.model.params import fields
 
-    catalog = _catalog(plugins_dir, safe)
+    catalog = open_plugins(plugins_dir, safe)
     catalog.probe(plugin)
     parameters: list[Field] = []
     slots: tuple[InputSlot, ...] = ()
-    with _clean_output(), contextlib.suppress(PluginError):  # the entry holds reason and trace
+    with clean_output(), contextlib.suppress(PluginError):  # the entry holds reason and trace
         cls = catalog.load(plugin)
         parameters, slots = fields(cls.params), cls.inputs
     entry = catalog.entry(plugin)
@@ -114,11 +114,11 @@ def validate(
     from twinstudio.cli import show
     from twinstudio.plugin.validating import validate_path, validate_plugin
 
-    with _clean_output():
+    with clean_output():
         if Path(what).exists():
             verdicts = validate_path(Path(what))
         else:
-            verdicts = [validate_plugin(_catalog(plugins_dir, safe), what)]
+            verdicts = [validate_plugin(open_plugins(plugins_dir, safe), what)]
     if as_json:
         show.json(verdicts)
     for verdict in verdicts if not as_json else ():
@@ -202,9 +202,9 @@ def run(
     from twinstudio.jobs.spec import specify
     from twinstudio.model import params
 
-    catalog = _catalog(plugins_dir, safe)
+    catalog = open_plugins(plugins_dir, safe)
     entry = catalog.probe(plugin)
-    with _clean_output():
+    with clean_output():
         cls = catalog.load(plugin)
     given = params.from_text(cls.params, values or [], where=plugin)
     spec = specify(
@@ -231,7 +231,7 @@ def enable(
     as_json: Json = False,
 ) -> None:
     """Switch a plugin on."""
-    _switched(_catalog(plugins_dir).enable(plugin), as_json)
+    _switched(open_plugins(plugins_dir).enable(plugin), as_json)
 
 
 def disable(
@@ -240,7 +240,7 @@ def disable(
     as_json: Json = False,
 ) -> None:
     """Switch a plugin off: it stays listed and is not used."""
-    _switched(_catalog(plugins_dir).disable(plugin), as_json)
+    _switched(open_plugins(plugins_dir).disable(plugin), as_json)
 
 
 def install(
@@ -314,14 +314,15 @@ def _named(words: list[str]) -> dict[str, str]:
     return {name: path for name, _, path in pairs}
 
 
-def _catalog(folder: Path | None, safe: bool = False) -> "Catalog":
+def open_plugins(folder: Path | None, safe: bool = False) -> "Catalog":
+    """All plugins, those in `folder` included; safe: only those that come with Twinstudio."""
     from twinstudio.plugin.catalog import open_catalog
     from twinstudio.session.places import plugin_places
 
     return open_catalog(plugin_places(folder, safe=safe))
 
 
-def _clean_output() -> "contextlib.redirect_stdout[Any]":
+def clean_output() -> "contextlib.redirect_stdout[Any]":
     """What a plugin prints goes beside the output, not into it."""
     return contextlib.redirect_stdout(sys.stderr)
 

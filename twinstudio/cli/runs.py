@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[Path | None, typer.Option("--runs-dir", help="Folder of the runs.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="As `runs list` shows it.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Also a patch that made the twin worse on held-out data.")
+]
+FORCE = "--force promotes it all the same"
 LISTED_SECONDS = 0.2
 FAILED, INTERRUPTED = 1, 130
 
@@ -73,12 +77,12 @@ def list_(
     if as_json:
         show.json(heads)
         return
-    view = _view("id", "plugin", "title", "state", "seconds", "who", "error")
+    view = new_view("id", "plugin", "title", "state", "seconds", "who", "error")
     for head in heads:
         seconds = "-" if head.seconds is None else f"{head.seconds:.1f}"
         spec = head.spec
         view.add_row(head.id, spec.plugin, spec.title, head.state, seconds, head.who, head.error)
-    _print(view if heads else f"no runs in {store.folder}")
+    say_text(view if heads else f"no runs in {store.folder}")
 
 
 def show_(run: Id, runs_dir: Folder = None, as_json: Json = False) -> None:
@@ -92,10 +96,10 @@ def show_(run: Id, runs_dir: Folder = None, as_json: Json = False) -> None:
     record = store.load(run)
     results = store.results(run)
     if as_json:
-        show.json({**_plain_run(record), "results": [_plain(result) for result in results]})
+        show.json({**plain_run(record), "results": [plain_result(result) for result in results]})
         return
     _print_run(record)
-    _print_results(results)
+    print_results(results)
 
 
 def reproduce_(run: Id, runs_dir: Folder = None, as_json: Json = False) -> None:
@@ -118,7 +122,7 @@ def reproduce_(run: Id, runs_dir: Folder = None, as_json: Json = False) -> None:
         _print_differences("results", ("then", "now"), outcome.results)
         verdict = "the same numbers" if outcome.same else "not the same"
         reason = f": {outcome.error}" if outcome.error else ""
-        _print(f"{outcome.run}: {outcome.state}, {verdict}{reason}")
+        say_text(f"{outcome.run}: {outcome.state}, {verdict}{reason}")
     if not outcome.same:
         raise typer.Exit(FAILED)
 
@@ -145,26 +149,43 @@ def compare(
 
 def promote(
     run: Id,
-    scene: Annotated[str, typer.Option(help="Scene that the patch goes onto.")],
+    patch: Annotated[
+        str, typer.Argument(metavar="[PATCH]", help="Number or name, where a run has several.")
+    ] = "",
+    scene: Annotated[
+        str, typer.Option(help="Scene that it goes onto; the run's own if not given.")
+    ] = "",
     result: Annotated[
         int, typer.Option(min=0, help="Number of the patch, as `runs show` has it.")
     ] = 0,
     name: Annotated[str, typer.Option(help="Name of the patch, where only one has it.")] = "",
+    force: Force = False,
     runs_dir: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Put a patch that a run found onto a scene; the window can take it back.
+    """Put a patch that a run found onto a scene; `scene undo` takes it back.
+
+    A patch that made the twin worse on held-out data, or that could not be
+    simulated, is refused with the figures.
 
     Example: twinstudio runs promote 20260131-101500-4f3a9c --scene panda_cell --result 3
     """
-    from twinstudio.jobs.patching import chosen_patch
-    from twinstudio.model import patches
+    from twinstudio.jobs import promoting
     from twinstudio.model.scene import load_scene
 
-    number, patch = chosen_patch(store_of(runs_dir).results(run), run, name=name, result=result)
-    patches.promote(load_scene(scene), patch, run=run, result=number)
-    plain = {"run": run, "result": number, "name": patch.name}
-    _say(plain, f"result {number} '{patch.name}' of {run} is on {scene}", as_json=as_json)
+    store = store_of(runs_dir)
+    if patch.isdecimal():
+        result = result or int(patch)
+    else:
+        name = name or patch
+    onto = scene or store.load(run).spec.scene
+    number, chosen, trial = promoting.promote(
+        store, run, load_scene(onto), name=name, result=result, force=force, say=FORCE
+    )
+    plain = {"run": run, "result": number, "name": chosen.name}
+    words = f"; {trial.words}" if trial is not None else ""
+    text = f"result {number} '{chosen.name}' of {run} is on {onto}{words}"
+    _say(plain, text, as_json=as_json)
 
 
 def export(
@@ -212,24 +233,35 @@ def run_job_cli(spec: "JobSpec", *, store: "Store | None" = None, as_json: bool 
     Ctrl-C cancels it. Raises JobError if it failed, typer.Exit with status 130 if
     it was cancelled; the run is kept in any case.
     """
-    from twinstudio.jobs.runner import Runner
     from twinstudio.model.errors import JobError
 
     kept = store or store_of()
-    with Runner(kept) as runner:
-        view = _followed(runner.submit(spec), shown=not as_json)
+    view = follow_job(spec, kept, shown=not as_json)
     if view.state == "failed":
         raise JobError(view.error, hint=f"see: twinstudio runs show {view.id}")
+    record, results = kept.load(view.id), kept.results(view.id)
+    if as_json:
+        told = {**plain_run(record), "results": list(map(plain_result, results))}
+        _say(told, "", as_json=True)
+    else:
+        _print_run(record)
+        print_results(results)
+    return view.id
+
+
+def follow_job(spec: "JobSpec", store: "Store", *, shown: bool) -> "JobView":
+    """Run a job, with its progress on the terminal if `shown`, to its end, good or bad.
+
+    Ctrl-C cancels it; raises typer.Exit with status 130 for one that was cancelled.
+    """
+    from twinstudio.jobs.runner import Runner
+
+    with Runner(store) as runner:
+        view = _followed(runner.submit(spec), shown=shown)
     if view.state == "cancelled":
         print(f"twinstudio: {view.error}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
-    record, results = kept.load(view.id), kept.results(view.id)
-    if as_json:
-        _say({**_plain_run(record), "results": list(map(_plain, results))}, "", as_json=True)
-    else:
-        _print_run(record)
-        _print_results(results)
-    return view.id
+    return view
 
 
 def _followed(job: "Job", *, shown: bool) -> "JobView":
@@ -269,7 +301,7 @@ def _say(value: object, text: str, *, as_json: bool) -> None:
     if as_json:
         show.json(value)
     else:
-        _print(text)
+        say_text(text)
 
 
 def _print_run(run: "Run") -> None:
@@ -301,7 +333,8 @@ def _print_run(run: "Run") -> None:
             print(f"{name:<12} {value}")
 
 
-def _print_results(results: "tuple[Result, ...]") -> None:
+def print_results(results: "tuple[Result, ...]") -> None:
+    """Print results one below the other."""
     from twinstudio.model.results import Image, Patch, Scalar, Series, Table
 
     for number, result in enumerate(results, 1):
@@ -314,11 +347,11 @@ def _print_results(results: "tuple[Result, ...]") -> None:
             print(f"{result.name}: {len(result.x)} points, {result.y_unit} over {result.x_unit}")
         elif isinstance(result, Table):
             headings = zip(result.columns, result.units, strict=True)
-            view = _view(*(f"{name} [{unit}]" if unit else name for name, unit in headings))
+            view = new_view(*(f"{name} [{unit}]" if unit else name for name, unit in headings))
             for row in result.rows:
                 view.add_row(*("-" if cell is None else str(cell) for cell in row))
             print(f"{result.name}:")
-            _print(view)
+            say_text(view)
         elif isinstance(result, Image):
             print(f"{result.name}: {result.format}, {len(result.data)} bytes")
         elif isinstance(result, Patch):
@@ -331,13 +364,13 @@ def _print_differences(title: str, sides: tuple[str, str], found: "tuple[Differe
     if not found:
         print(f"{title}: no difference")
         return
-    view = _view(title, *sides)
+    view = new_view(title, *sides)
     for difference in found:
         view.add_row(difference.name, str(difference.one), str(difference.other))
-    _print(view)
+    say_text(view)
 
 
-def _plain_run(run: "Run") -> dict[str, Any]:
+def plain_run(run: "Run") -> dict[str, Any]:
     """The record as it is on disk, without how its results are stored."""
     import msgspec
 
@@ -347,7 +380,7 @@ def _plain_run(run: "Run") -> dict[str, Any]:
     return plain
 
 
-def _plain(result: "Result") -> Any:
+def plain_result(result: "Result") -> Any:
     """A result as plain data; a picture by its size alone."""
     from twinstudio.jobs.stored import as_plain
 
@@ -357,7 +390,8 @@ def _plain(result: "Result") -> Any:
     return plain
 
 
-def _view(*columns: str) -> "View":
+def new_view(*columns: str) -> "View":
+    """An empty table with these headings."""
     from rich.table import Table
 
     view = Table()
@@ -366,7 +400,8 @@ def _view(*columns: str) -> "View":
     return view
 
 
-def _print(what: object) -> None:
+def say_text(what: object) -> None:
+    """Print text or a table as it is, without markup."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 160

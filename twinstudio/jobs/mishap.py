@@ -4,7 +4,9 @@ import errno
 import traceback
 from pathlib import Path
 
+from twinstudio.model import words
 from twinstudio.model.errors import TwinstudioError
+from twinstudio.model.words import trace_of
 from twinstudio.plugin.context import Cancelled
 
 LONGEST = 400
@@ -42,7 +44,7 @@ def disk(error: OSError) -> str:
 
 def trace(error: BaseException) -> str:
     """The traceback of `error`, its middle left out if it is long."""
-    text = "".join(traceback.format_exception(error))
+    text = trace_of(error)
     if len(text) <= LONGEST_TRACE:
         return text
     half = LONGEST_TRACE // 2
@@ -50,8 +52,8 @@ def trace(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` without line breaks, cut at `LONGEST`."""
-    text = " ".join(text.split())
+    """`text` without line breaks and control characters, cut at `LONGEST`."""
+    text = " ".join(words.one_line(text, 2 * LONGEST).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
 
 

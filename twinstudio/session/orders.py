@@ -45,6 +45,7 @@ class Orders:
             "metric.add": self.metric_add,
             "metric.remove": self.metric_remove,
             "patch.apply": self.patch_apply,
+            "patch.list": self.patch_list,
             "patch.undo": self.patch_undo,
             "plugin.cancel": self.plugin_cancel,
             "plugin.disable": self.plugin_disable,
@@ -244,15 +245,26 @@ class Orders:
         """
         self._workshop.cancel(run)
 
-    def patch_apply(self, run: str, name: str = "", result: int = 0) -> None:
+    def patch_apply(
+        self, run: str, name: str = "", result: int = 0, *, force: bool = False
+    ) -> None:
         """Put a patch that a run found onto the scene, and start the twin anew with it.
 
         run: its id
         name: of the patch, where the run has several
         result: number of the patch among the run's results, where several have one name
+        force: true promotes also a patch that made the twin worse on held-out data
         """
-        self._workshop.promote(run, name, result)
+        self._workshop.promote(run, name, result, force=force)
         self._cast.start_twin()
+
+    def patch_list(self) -> list[str]:
+        """Tell the patches in force, oldest first: name, run and keys."""
+        return [
+            f"{promoted.patch.name} of {promoted.run}:"
+            f" {', '.join(change.key for change in promoted.patch.changes)}"
+            for promoted in self._workshop.in_force()
+        ]
 
     def patch_undo(self) -> None:
         """Take the newest patch off the scene, and start the twin anew without it."""

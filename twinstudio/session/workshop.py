@@ -5,8 +5,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from twinstudio.jobs import promoting
 from twinstudio.jobs.job import JobView
-from twinstudio.jobs.patching import chosen_patch
 from twinstudio.jobs.record import RunHead
 from twinstudio.jobs.runner import Runner
 from twinstudio.jobs.spec import specify
@@ -99,20 +99,28 @@ class Workshop:
         """Runs on disk, of any session, newest first."""
         return self.store.list(wanted)
 
-    def promote(self, run: str, name: str = "", result: int = 0) -> Patch:
+    def promote(self, run: str, name: str = "", result: int = 0, *, force: bool = False) -> Patch:
         """Put a patch that `run` found onto the scene; raises JobError if none is meant.
 
         name, result: which one, where a run has several; `result` is its number
-        among the results, from 1, and tells apart those of one name.
+        among the results, from 1, and tells apart those of one name. force: also one
+        that made the twin worse in its trial, or could not be simulated.
         """
-        number, patch = chosen_patch(self.store.results(run), run, name=name, result=result)
-        patches.promote(self._scene, patch, run=run, result=number)
-        self._journal.write("info", "patch", f"result {number} '{patch.name}' of {run} is applied")
+        number, patch, trial = promoting.promote(
+            self.store, run, self._scene, name=name, result=result, force=force
+        )
+        words = f"; {trial.words}" if trial is not None else ""
+        text = f"result {number} '{patch.name}' of {run} is applied{words}"
+        self._journal.write("info", "patch", text)
         return patch
 
     def take_back(self) -> Patch:
         """Take the newest patch off the scene; raises SceneError if there is none."""
         return patches.take_back(self._scene).patch
+
+    def in_force(self) -> tuple[patches.Promoted, ...]:
+        """Patches in force, oldest first."""
+        return patches.patches_of(self._scene)
 
     def origins(self) -> tuple[patches.Origin, ...]:
         """Every patched value of the scene: nominal, in force, and from which run."""
