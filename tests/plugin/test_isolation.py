@@ -83,6 +83,37 @@ FAULTS = {
         ),
         r"default -1\.0 of 'mass' is out of bounds",
     ),
+    "default that is no choice": (
+        replaced(
+            (
+                'signal: Annotated[str, api.about("Signal that is compared")] = "joint.position"',
+                'mode: Annotated[Literal["a", "b"], api.about("Mode")] = "c"',
+            ),
+            ("import Annotated", "import Annotated, Literal"),
+        ),
+        r"default c of 'mode' is out of bounds",
+    ),
+    "raises what is no Exception": (
+        "class Odd(BaseException): pass\nraise Odd('on import')",
+        "cannot be imported: Odd: on import",
+    ),
+    "an exception without a text": (
+        "class Odd(Exception):\n    __str__ = None\nraise Odd",
+        "cannot be imported: Odd, whose text cannot be had",
+    ),
+    "an exception with a text for a terminal": (
+        r"raise ValueError('\x1b[31mred\n\ud800')",
+        r"cannot be imported: ValueError: +\[31mred",
+    ),
+    "hook returns what cannot be looked at": (
+        replaced(
+            (
+                "return [AcmeReach]",
+                "class Odd:\n        __getattr__ = __repr__ = None\n    return [Odd()]",
+            )
+        ),
+        "its class cannot be looked at: TypeError",
+    ),
     "needs arguments": (
         replaced(
             ("    params = Params\n", "    params = Params\n    def __init__(self, a): pass\n")
@@ -152,6 +183,9 @@ DEADLY = {
     "exit without asking": ("import os\nos._exit(7)", "ended the process with status 7"),
     "exit as if all were well": ("import os\nos._exit(0)", "ended the process with status 0"),
     "never ends": ("import time\nwhile True: time.sleep(0.1)", "did not end within 3 s"),
+    "interrupts": ("raise KeyboardInterrupt", "raised KeyboardInterrupt, though nobody"),
+    "raises what is no Exception": ("class Odd(BaseException): pass\nraise Odd", "imported: Odd"),
+    "text of half a character": (r"raise ValueError('\ud800')", "cannot be imported: ValueError"),
     "ordinary fault": ("1 / 0", "ZeroDivisionError: division by zero"),
 }
 

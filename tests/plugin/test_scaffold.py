@@ -135,3 +135,23 @@ def test_that_first_party_plugins_have_no_findings() -> None:
 def test_that_an_empty_catalog_is_fine() -> None:
     assert Catalog([], Choices()).entries() == ()
     assert check_plugin(object)[0].fatal  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("project", "complaint"),
+    [
+        ("", r"pyproject.toml: \[project\] is malformed: .*`name`"),
+        ("[project]\nname = 3", r"\[project\] is malformed: Expected `str`, got `int`"),
+        ("project = 5", r"\[project\] is malformed"),
+        ("[project]\nname = 'a'\nentry-points = 3", r"\[project\] is malformed"),
+        ("[project]\nname = 'a'", r"announces no plugins"),
+        (f"a = {'[' * 9999}", r"is no valid TOML: it is nested too deeply"),
+    ],
+)
+def test_that_a_wrong_project_is_told_in_one_line(
+    tmp_path: Path, project: str, complaint: str
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(project)
+    with pytest.raises(PluginError, match=complaint) as caught:
+        validate_path(tmp_path)
+    assert "\n" not in str(caught.value)

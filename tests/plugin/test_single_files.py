@@ -1,11 +1,14 @@
 """Single-file plugins: a header in comments, read without running the file."""
 
+import os
 from pathlib import Path
 
 import pytest
 from plugin_helpers import HEADER, single_file
 
 from twinstudio.model.errors import PluginError
+from twinstudio.plugin.catalog import Catalog
+from twinstudio.plugin.choices import Choices
 from twinstudio.plugin.folders import Folder, header
 
 
@@ -61,6 +64,29 @@ def test_that_each_broken_file_is_listed_and_hides_no_other(tmp_path: Path) -> N
     offers = Folder(tmp_path).offers()
     assert [offer.id for offer in offers] == ["a", "b", "a.b", "acme.reach"]
     assert [bool(offer.problem) for offer in offers] == [True, True, True, False]
+
+
+def test_that_what_is_no_file_is_listed_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.py")  # opening it would wait for somebody who writes into it
+    (tmp_path / "b.py").mkdir()
+    (tmp_path / "c.py").symlink_to("nowhere.py")
+    (tmp_path / os.fsdecode(b"d\xff.py")).write_text(HEADER.format(id="a.b"))
+    single_file(tmp_path, "e", "acme.reach")
+    problems = [offer.problem for offer in Folder(tmp_path).offers()]
+    assert [problem.partition(".py: ")[2] for problem in problems] == [
+        "is no regular file; remove or rename it",
+        "is no regular file; remove or rename it",
+        "cannot be read: No such file or directory",
+        "its name is no UTF-8; rename it",
+        "",
+    ]
+
+
+def test_that_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    file = single_file(tmp_path, "reach", "acme.reach")
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    catalog = Catalog([Folder(tmp_path)], Choices())
+    assert catalog.load("acme.reach").id == "acme.reach"
 
 
 def test_that_a_module_key_is_refused_in_a_single_file(tmp_path: Path) -> None:

@@ -38,10 +38,18 @@ def load(path: Path, kind: type[T]) -> T:
 def parse(text: str, kind: type[T], *, where: str) -> T:
     """TOML `text` as a `kind`; `where` names its origin in messages."""
     try:
-        raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raw = tables(text)
+    except ValueError as error:
         raise SceneError(f"is no valid TOML: {error}", where=where) from error
     return convert(raw, kind, where=where)
+
+
+def tables(text: str) -> dict[str, Any]:
+    """TOML `text` as plain data; raises ValueError, and nothing else, for any other text."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def convert(raw: Any, kind: type[T], *, where: str) -> T:

@@ -16,7 +16,7 @@ import msgspec
 from twinstudio.model import config
 from twinstudio.model.errors import ParamsError, SceneError, TwinstudioError
 from twinstudio.model.quantity import from_si, same_kind
-from twinstudio.model.words import one_line
+from twinstudio.model.words import of_error
 
 FieldKind = Literal["number", "integer", "flag", "text", "choice", "list"]
 
@@ -74,7 +74,9 @@ def make(kind: type[P], values: Mapping[str, Any], *, where: str = "") -> P:
     except TwinstudioError:
         raise
     except (Exception, SystemExit) as error:
-        raise ParamsError(f"the check of its author failed: {_said(error)}", where=where) from error
+        raise ParamsError(
+            f"the check of its author failed: {of_error(error)}", where=where
+        ) from error
 
 
 def from_text(kind: type[P], assignments: list[str], *, where: str = "") -> P:
@@ -93,13 +95,6 @@ def plain(params: Params) -> dict[str, Any]:
     """The values as plain data, for a run record."""
     values: dict[str, Any] = msgspec.to_builtins(params)
     return values
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return one_line(f"{type(error).__name__}: {error}").rstrip(": ")
-    except Exception:  # noqa: BLE001 - its text may fail like its check
-        return type(error).__name__
 
 
 def _parsed(text: str, field: Field | None) -> Any:

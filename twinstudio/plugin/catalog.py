@@ -8,7 +8,6 @@ import contextlib
 import difflib
 import importlib
 import threading
-import traceback
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from twinstudio.model.errors import PluginError
+from twinstudio.model.words import of_error, one_line, trace_of
 from twinstudio.plugin import loading
 from twinstudio.plugin.choices import Choices
 from twinstudio.plugin.folders import Folder
@@ -144,7 +144,7 @@ class Catalog:
             if fault is not None:
                 self._outcomes.setdefault(
                     offer,
-                    _Outcome(reason=_one_line(fault.what), trace=fault.trace, hint=fault.hint),
+                    _Outcome(reason=one_line(fault.what), trace=fault.trace, hint=fault.hint),
                 )
             return self.entry(plugin)
 
@@ -194,9 +194,9 @@ class Catalog:
         with self._lock:
             offer = self._offer(plugin)
             if isinstance(error, BaseException):
-                trace = trace or _trace(error)
-                error = f"{type(error).__name__}: {error}"
-            self._ran[offer] = _Outcome(reason=_one_line(error), trace=trace)
+                trace = trace or trace_of(error)
+                error = of_error(error)
+            self._ran[offer] = _Outcome(reason=one_line(error), trace=trace)
 
     def note_success(self, plugin: str) -> None:
         """Forget that an earlier run failed: the newest one has not."""
@@ -231,8 +231,8 @@ class Catalog:
             outcome = _Outcome(cls=loading.load_class(offer))
         except PluginError as error:
             outcome = _Outcome(
-                reason=_one_line(error.what),
-                trace=_trace(error.__cause__ or error),
+                reason=one_line(error.what),
+                trace=trace_of(error.__cause__ or error),
                 hint=error.hint,
             )
         with self._lock:
@@ -339,11 +339,3 @@ def _without_rivals(offers: Sequence[Offer]) -> tuple[Offer, ...]:
 
 def _is_first_party(offer: Offer) -> bool:
     return offer.distribution and offer.origin in FIRST_PARTY
-
-
-def _trace(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

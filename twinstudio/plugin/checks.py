@@ -77,6 +77,8 @@ def _parameters(cls: type[Plugin[Any]]) -> list[str]:
 def _out_of_bounds(field: params.Field) -> bool:
     """Defaults are not checked by the struct itself."""
     value = field.default
+    if field.choices and not field.required:
+        return str(value) not in field.choices
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     low, high = field.low, field.high

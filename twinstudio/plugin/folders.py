@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from twinstudio.model.errors import PluginError
+from twinstudio.model.words import one_line, sayable
 from twinstudio.plugin.manifest import Offer, offers_of
 
 OPENING = "# /// twinstudio-plugin"
@@ -45,13 +46,24 @@ class Folder:
 
 def offers_of_file(file: Path) -> list[Offer]:
     """The plugins of one single-file plugin; problems are offers of their own."""
-    base = Offer(id=file.stem, origin=str(file), place=file, distribution=False)
+    name = sayable(str(file))
+    base = Offer(id=sayable(file.stem), origin=name, place=file, distribution=False)
     try:
-        return offers_of(header(file.read_text(encoding="utf-8"), str(file)), str(file), base)
+        return offers_of(header(_text(file), name), name, base)
     except PluginError as error:
-        return [replace(base, problem=str(error))]
+        return [replace(base, problem=one_line(str(error)))]
     except (OSError, UnicodeDecodeError) as error:
-        return [replace(base, problem=f"{file}: cannot be read: {error}")]
+        reason = getattr(error, "strerror", None) or str(error)
+        return [replace(base, problem=one_line(f"{name}: cannot be read: {reason}"))]
+
+
+def _text(file: Path) -> str:
+    """What is in `file`; a pipe or a device is not opened, since that might never end."""
+    if str(file) != sayable(str(file)):
+        raise PluginError("its name is no UTF-8", where=sayable(str(file)), hint="rename it")
+    if file.exists() and not file.is_file():
+        raise PluginError("is no regular file", where=str(file), hint="remove or rename it")
+    return file.read_text(encoding="utf-8-sig")  # some editors put a mark first, as Python allows
 
 
 def header(text: str, where: str) -> str:

@@ -17,6 +17,7 @@ import pluggy
 
 from twinstudio.model.errors import PluginError
 from twinstudio.model.provenance import sha256, tree_digest
+from twinstudio.model.words import of_error
 from twinstudio.plugin import checks
 from twinstudio.plugin.hooks import HOOK_OF, PROJECT, Hooks
 from twinstudio.plugin.kinds import KINDS, Plugin
@@ -27,8 +28,21 @@ _NO_CODE = frozenset({"__pycache__", ".git", ".mypy_cache", ".ruff_cache", ".pyt
 
 
 def load_class(offer: Offer) -> type[Plugin[Any]]:
-    """The class that `offer` announces, imported and checked; raises PluginError."""
+    """The class that `offer` announces, imported and checked; raises PluginError.
+
+    Nothing else gets out, whatever the plugin's code raises, but the interrupt of a user.
+    """
     where = f"plugin '{offer.id}'"
+    try:
+        return _loaded(offer, where)
+    except (PluginError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # its class may fail at every look that is taken at it
+        what = f"its class cannot be looked at: {of_error(error)}"
+        raise PluginError(what, where=where) from error
+
+
+def _loaded(offer: Offer, where: str) -> type[Plugin[Any]]:
     module = _imported(offer, where)
     classes = _given(module, HOOK_OF[offer.kind], where)
     base = KINDS[offer.kind].__name__
@@ -114,9 +128,11 @@ def _imported(offer: Offer, where: str) -> ModuleType:
     name = module_name(offer)
     try:
         module = importlib.import_module(name) if offer.distribution else _from_file(offer, name)
-    except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}".rstrip(": ").splitlines()[0]
-        raise PluginError(f"module {name} cannot be imported: {reason}", where=where) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        what = f"module {name} cannot be imported: {of_error(error)}"
+        raise PluginError(what, where=where) from error
     _same_place(module, offer, where)
     return module
 
@@ -174,9 +190,10 @@ def _given(module: ModuleType, hook: str, where: str) -> list[Any]:
 def _called(implementation: Any, hook: str, where: str) -> list[Any]:
     try:
         given = implementation.function()
-    except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}".rstrip(": ").splitlines()[0]
-        raise PluginError(f"hook '{hook}' raised {reason}", where=where) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise PluginError(f"hook '{hook}' raised {of_error(error)}", where=where) from error
     if not isinstance(given, list | tuple):
         raise PluginError(
             f"hook '{hook}' must return a list of classes, got {type(given).__name__}", where=where

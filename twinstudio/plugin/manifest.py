@@ -16,23 +16,23 @@ A distribution announces itself by an entry point of the group
 
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, distributions
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 import msgspec
 
 from twinstudio.model import config
 from twinstudio.model.errors import PluginError, SceneError
+from twinstudio.model.words import is_printable, one_line
 from twinstudio.plugin.hooks import API
 
 FILE = "twinstudio-plugin.toml"
 GROUP = "twinstudio.plugins"
-ID = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$")
+ID = re.compile(r"^(?=.{3,100}\Z)[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+\Z")
 
 Kind = Literal[
     "bridge", "metric", "mechanism", "randomizer", "calibrator", "residual", "hil", "command"
@@ -126,7 +126,8 @@ def offers_of(text: str, where: str, base: Offer) -> list[Offer]:
         manifest = read(text, where, package=base.module)
     except PluginError as error:
         names = _ids_in(text) or [base.id]
-        return [replace(base, id=name, module="", problem=str(error)) for name in names]
+        problem = one_line(str(error))
+        return [replace(base, id=name, module="", problem=problem) for name in names]
     return [
         replace(
             base,
@@ -148,8 +149,8 @@ def read(text: str, where: str, *, package: str = "") -> Manifest:
     Raises PluginError, in one line that names file, key and expectation.
     """
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        raw = config.tables(text)
+    except ValueError as error:
         raise PluginError(f"is no valid TOML: {error}", where=where) from error
     wanted = raw.get("api", API)
     if type(wanted) is int and wanted != API:
@@ -175,7 +176,8 @@ def _typed(raw: dict[str, Any], where: str) -> Manifest:
         try:
             return config.convert(raw, Manifest, where=where)
         except SceneError as error:
-            raise PluginError(error.what, where=error.where, hint=error.hint) from error
+            hint = f"kinds are {', '.join(get_args(Kind))}" if ".kind'" in error.what else ""
+            raise PluginError(error.what, where=error.where, hint=error.hint or hint) from error
 
 
 def _check(declared: Declared, key: str, where: str, package: str) -> None:
@@ -183,8 +185,12 @@ def _check(declared: Declared, key: str, where: str, package: str) -> None:
         raise PluginError(
             f"key '{key}.id': '{declared.id}' is no plugin id",
             where=where,
-            hint="lower-case words joined by dots, at least two, like 'acme.worst_joint'",
+            hint="lower-case words joined by dots, at least two, like 'acme.worst_joint';"
+            " 100 letters at most",
         )
+    for name in ("title", "help", "docs"):
+        if not is_printable(getattr(declared, name)):
+            raise PluginError(f"key '{key}.{name}': holds control characters", where=where)
     module = declared.module
     if package and not (module == package or module.startswith(f"{package}.")):
         raise PluginError(
@@ -207,8 +213,8 @@ def _once(manifest: Manifest, where: str) -> None:
 def _ids_in(text: str) -> list[str]:
     """Ids that a faulty manifest names, so that each is listed with the problem."""
     try:
-        plugins: Any = tomllib.loads(text).get("plugins")
-    except tomllib.TOMLDecodeError:
+        plugins: Any = config.tables(text).get("plugins")
+    except ValueError:
         return []
     listed = plugins if isinstance(plugins, list) else []
     tables = [entry for entry in listed if isinstance(entry, dict)]

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import msgspec
 
 from twinstudio.model.errors import PluginError
+from twinstudio.model.words import sayable, trace_of
 from twinstudio.plugin.loading import load_class
 from twinstudio.plugin.manifest import Offer
 
@@ -94,8 +94,11 @@ def _answer(folder: Path) -> None:
     try:
         load_class(offer)
     except PluginError as error:
-        trace = "".join(traceback.format_exception(error.__cause__ or error))
-        fault = Fault(what=error.what, hint=error.hint, trace=trace)
+        trace = trace_of(error.__cause__ or error)
+        fault = Fault(what=sayable(error.what), hint=sayable(error.hint), trace=trace)
+    except KeyboardInterrupt as error:  # nobody interrupts a probe
+        what = "its import raised KeyboardInterrupt, though nobody interrupted it"
+        fault = Fault(what=what, trace=trace_of(error))
     partial = folder / "partial.json"
     partial.write_bytes(msgspec.json.encode(_Answer(fault)))
     partial.replace(folder / "answer.json")

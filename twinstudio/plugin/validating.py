@@ -1,12 +1,12 @@
 """Checks a plugin by id, single file or project folder, as ``plugins validate`` does."""
 
 import sys
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
+from twinstudio.model import config
 from twinstudio.model.errors import PluginError
 from twinstudio.plugin.catalog import Catalog
 from twinstudio.plugin.choices import Choices
@@ -54,6 +54,14 @@ def validate_path(path: Path) -> list[Verdict]:
         del sys.path[: len(roots)]
 
 
+class _Project(msgspec.Struct, frozen=True, rename="kebab"):
+    """What counts of the table ``project`` in a pyproject.toml."""
+
+    name: str
+    version: str = ""
+    entry_points: dict[str, dict[str, str]] = {}
+
+
 class _Given:
     """A source of plugins that are known already."""
 
@@ -69,20 +77,23 @@ def _offers_of_project(folder: Path) -> list[Offer]:
     """Plugins that the project in `folder` would announce once installed."""
     where = folder / "pyproject.toml"
     try:
-        project = tomllib.loads(where.read_text(encoding="utf-8")).get("project", {})
+        raw = config.tables(where.read_text(encoding="utf-8")).get("project", {})
+        project = msgspec.convert(raw, _Project)
     except OSError as error:
         hint = "give a plugin's id, its single file or the folder of its project"
         raise PluginError(
             f"cannot be read: {error.strerror}", where=str(where), hint=hint
         ) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except msgspec.ValidationError as error:
+        raise PluginError(f"[project] is malformed: {error}", where=str(where)) from error
+    except ValueError as error:
         raise PluginError(f"is no valid TOML: {error}", where=str(where)) from error
-    packages = project.get("entry-points", {}).get(GROUP, {})
+    packages = project.entry_points.get(GROUP, {})
     if not packages:
         raise PluginError(
             f'announces no plugins: there is no [project.entry-points."{GROUP}"]', where=str(where)
         )
-    base = Offer(id=project["name"], origin=project["name"], version=project.get("version", ""))
+    base = Offer(id=project.name, origin=project.name, version=project.version)
     return [o for package in packages.values() for o in _of_package(folder, package, base)]
 
 
@@ -90,6 +101,9 @@ def _of_package(folder: Path, package: str, base: Offer) -> list[Offer]:
     for place in (folder / package, folder / "src" / package):
         file = place / FILE
         if file.is_file():
-            text = file.read_text(encoding="utf-8")
+            try:
+                text = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise PluginError(f"cannot be read: {error}", where=str(file)) from error
             return offers_of(text, str(file), replace(base, module=package, place=place))
     raise PluginError(f"package '{package}' has no {FILE}", where=str(folder))
