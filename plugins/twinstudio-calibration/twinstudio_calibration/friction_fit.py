@@ -23,6 +23,8 @@ DECILES = 10
 """Parts of a range of speed, load or temperature; every other pair is held out in turn."""
 SLACK = 1.01
 """A richer law may not be worse by more than this in any way of holding out."""
+LEAST_WARMING = 2.0
+"""A log whose temperature changes less, K, says nothing of it."""
 _FINALISTS = 12
 _HIGHEST = 0.4
 """Share of the fit's sample rate up to which a ripple may pass."""
@@ -130,7 +132,7 @@ def covariance(jacobian: Floats, residual: Floats) -> Floats:
     size = np.linalg.norm(jacobian, axis=0)
     size = np.where(size > 0.0, size, 1.0)
     scaled = jacobian / size
-    u, s, vt = np.linalg.svd(scaled, full_matrices=False)
+    _, s, vt = np.linalg.svd(scaled, full_matrices=False)
     seen = s > 1e-7 * s[0]
     inverse = (vt[seen].T / s[seen]) @ (vt[seen].T / s[seen]).T
     moments = scaled * residual[:, None]
@@ -244,26 +246,32 @@ def _physical(fitted: Fitted) -> bool:
 def _candidates(rung: Rung, best: Fitted, axis: Axis) -> list[tuple[Law, Floats]]:
     """Laws with `rung` from several starts, and the load that each goes with."""
     law, load = best.law, best.load
-    _, velocity, _ = axis.moved(0.0)
-    fast = float(np.quantile(np.abs(velocity), 0.95))
-    if rung == "presliding":
-        reach = float(np.ptp(axis.position))
-        return [(law.with_rung(rung, travel=reach * share), load) for share in (1e-4, 1e-3, 1e-2)]
-    if rung == "smooth":
-        if "presliding" in law.rungs:
-            return []
-        return [(law.with_rung(rung, width=fast * share), load) for share in (0.02, 0.2)]
-    if rung == "Stribeck":
-        shares = ((0.05, 1.0), (0.2, 1.0), (0.2, 2.0))
-        return [(law.with_rung(rung, stribeck=fast * s, exponent=e), load) for s, e in shares]
-    if rung == "ripple":
-        order = ripple_order(best, axis)
-        return [(law.with_rung(rung, order=order), load)] if order > 0.0 else []
-    if rung == "temperature" and (axis.temperature is None or np.ptp(axis.temperature) < 2.0):
+    warm = axis.temperature
+    if rung == "temperature" and (warm is None or np.ptp(warm) < LEAST_WARMING):
+        return []
+    if rung == "smooth" and "presliding" in law.rungs:
         return []
     if rung == "load":
         load = columns(law, replace(axis, stride=1), load) @ best.values
-    return [(law.with_rung(rung), load)]
+    return [(law.with_rung(rung, **start), load) for start in _starts(rung, best, axis)]
+
+
+def _starts(rung: Rung, best: Fitted, axis: Axis) -> list[dict[str, float]]:
+    """Fields of the shape from which a rung is fitted; more than one where minima are."""
+    _, velocity, _ = axis.moved(0.0)
+    fast = float(np.quantile(np.abs(velocity), 0.95))
+    reach = float(np.ptp(axis.position))
+    if rung == "presliding":
+        return [{"travel": reach * share} for share in (1e-4, 1e-3, 1e-2)]
+    if rung == "smooth":
+        return [{"width": fast * share} for share in (0.02, 0.2)]
+    if rung == "Stribeck":
+        shares = ((0.05, 1.0), (0.2, 1.0), (0.2, 2.0))
+        return [{"stribeck": fast * share, "exponent": bend} for share, bend in shares]
+    if rung == "ripple":
+        order = ripple_order(best, axis)
+        return [{"order": order}] if order > 0.0 else []
+    return [{}]
 
 
 def ripple_order(fitted: Fitted, axis: Axis) -> float:

@@ -5,7 +5,7 @@ friction's direction is the sign of the velocity, or with presliding the state o
 spring that gives way (Maxwell slip), or with a smooth law tanh(v / width).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import signal
 from scipy.interpolate import CubicSpline
 
-from twinstudio_calibration.joint_terms import contact
+from twinstudio.mechanisms import friction as laws
 
 Floats = NDArray[np.float64]
 Rung = Literal[
@@ -42,8 +42,6 @@ LADDER: tuple[Rung, ...] = (
 """The order in which richer laws are tried on top of Coulomb's."""
 _RUN_UP = 0.1
 """A log that starts in motion is taken to have moved like that for so long before, s."""
-REFERENCE = 25.0
-"""Temperature at which friction is told, degC."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,11 +98,11 @@ class Law:
     shape: Shape = Shape()
 
     def with_rung(self, rung: Rung, **shape: float) -> "Law":
-        """This law and one rung more."""
+        """The law and one rung more."""
         return Law((*self.rungs, rung), replace(self.shape, **shape))
 
     def without(self, rung: Rung) -> "Law":
-        """This law without one rung."""
+        """The law with one rung less."""
         return Law(tuple(other for other in self.rungs if other != rung), self.shape)
 
     def free(self) -> tuple[str, ...]:
@@ -153,7 +151,7 @@ def direction(law: Law, position: Floats, velocity: Floats) -> Floats:
     """-1 to 1: which way, and how far, friction is wound up."""
     if "presliding" in law.rungs:
         before = position[0] - velocity[0] * _RUN_UP
-        state: Floats = contact(np.concatenate([[before], position]), law.shape.travel)
+        state: Floats = laws.presliding(np.concatenate([[before], position]), law.shape.travel)
         return state[1:]
     if "smooth" in law.rungs:
         return np.tanh(velocity / law.shape.width)
@@ -164,20 +162,16 @@ def _rung_columns(
     rung: Rung, shape: Shape, axis: Axis, motion: tuple[Floats, Floats, Floats], load: Floats
 ) -> list[Floats]:
     position, velocity, side = motion
-    if rung == "viscous":
-        return [velocity]
-    if rung == "asymmetric":
-        return [np.abs(velocity)]
-    if rung == "Stribeck":
-        return [side * np.exp(-(np.abs(velocity / shape.stribeck) ** shape.exponent))]
-    if rung == "load":
-        return [side * np.abs(load)]
-    if rung == "temperature":
-        assert axis.temperature is not None
-        return [side * (axis.temperature - REFERENCE)]
-    if rung == "quadratic":
-        return [velocity * np.abs(velocity)]
-    if rung == "ripple":
-        phase = 2.0 * np.pi * shape.order * position / axis.period
-        return [np.sin(phase), np.cos(phase)]
-    return []
+    law = laws.Law(stribeck=shape.stribeck, stribeck_exponent=shape.exponent)
+    phase = 2.0 * np.pi * shape.order * position / axis.period
+    warm = np.zeros(1) if axis.temperature is None else axis.temperature - laws.REFERENCE
+    found: dict[Rung, Callable[[], list[Floats]]] = {
+        "viscous": lambda: [velocity],
+        "asymmetric": lambda: [np.abs(velocity)],
+        "Stribeck": lambda: [side * laws.stribeck_share(velocity, law)],
+        "load": lambda: [side * np.abs(load)],
+        "temperature": lambda: [side * warm],
+        "quadratic": lambda: [velocity * np.abs(velocity)],
+        "ripple": lambda: [np.sin(phase), np.cos(phase)],
+    }
+    return found[rung]() if rung in found else []
