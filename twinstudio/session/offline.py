@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from msgspec import structs
 
 from twinstudio.flow.align import Clock, pair
 from twinstudio.flow.believable import longest_rising
 from twinstudio.flow.record import Recording, read_recording
 from twinstudio.gap.table import tabulate
+from twinstudio.jobs.logs import IMPOSED
+from twinstudio.jobs.replaying import with_effort
 from twinstudio.model.block import Block
 from twinstudio.model.errors import RecordingError, SceneError
 from twinstudio.model.gaps import GapTable
@@ -27,10 +28,6 @@ from twinstudio.report.page import Report, write_report
 from twinstudio.session.gapline import shared_signals
 from twinstudio.session.panels import panels_of_pair
 from twinstudio.session.repeats import Floor, cell_of, noise_floor
-
-EFFORT = "joint.effort"
-MODEL_EFFORT = "model.effort"
-IMPOSED = ("joint.position", "joint.velocity", "tcp.pose")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +51,7 @@ def gap_of_log(log: Path, where: str | Path, *, repeats: Sequence[Path] = ()) ->
     scene = load_patched(where)
     recording = read_recording(log)
     notes = list(recording.problems)
-    measured = _with_effort(_advancing(cell_of(recording), notes), notes)
+    measured = with_effort(_advancing(cell_of(recording), notes), notes.append)
     _check_joints(measured, scene, log)
     twin = _twin(recording, scene, measured, notes)
     shared = shared_signals(twin.block.layout, measured.layout)
@@ -142,18 +139,6 @@ def _twin(recording: Recording, scene: Scene, cell: Block, notes: list[str]) -> 
         return _Twin(result.block)
     notes.append("its motion is the cell's own, so only efforts can differ")
     return _Twin(result.block, imposed=IMPOSED)
-
-
-def _with_effort(cell: Block, notes: list[str]) -> Block:
-    """A cell without measured efforts lends the torques of its controller's own model."""
-    if EFFORT in cell.layout or MODEL_EFFORT not in cell.layout:
-        return cell
-    notes.append(f"the log has no {EFFORT}: {MODEL_EFFORT}, the controller's own model, stands in")
-    signals = tuple(
-        structs.replace(signal, name=EFFORT) if signal.name == MODEL_EFFORT else signal
-        for signal in cell.layout.signals
-    )
-    return Block(Layout(signals), cell.stamps, cell.values, cell.first)
 
 
 def _clock(recording: Recording, name: str) -> Clock | None:
