@@ -25,6 +25,7 @@ SignedEfforts = tuple[Annotated[float, si("N m|N")], ...]
 Inertias = tuple[Annotated[float, si("kg m^2|kg", low=0.0)], ...]
 Stiffnesses = tuple[Annotated[float, si("N m/rad|N/m", low=0.0)], ...]
 Dampings = tuple[Annotated[float, si("N m s/rad|N s/m", low=0.0)], ...]
+Quadratics = tuple[Annotated[float, si("N m s^2/rad^2|N s^2/m^2", low=0.0)], ...]
 Ratios = tuple[Annotated[float, si("1", low=0.0)], ...]
 Fractions = tuple[Annotated[float, si("1", low=-1.0, high=1.0)], ...]
 Coefficients = tuple[Annotated[float, si("1/K", low=-0.1, high=0.1)], ...]
@@ -138,7 +139,7 @@ class Friction(_Strict, frozen=True, kw_only=True):
 
     coulomb: Efforts = ()
     viscous: Dampings = ()
-    quadratic: Ratios = ()
+    quadratic: Quadratics = ()
     breakaway: Efforts = ()
     stribeck: Speeds = ()
     stribeck_exponent: Ratios = ()
@@ -259,8 +260,13 @@ def _check_length(value: object, joints: int, key: str, where: str) -> None:
 
 _NEEDS = (
     ("controller", "damping", "controller", "stiffness"),
+    ("controller", "integral_time", "controller", "stiffness"),
+    ("motor", "max_current", "motor", "drive_gain"),
+    ("transmission", "backlash", "motor", "armature"),
+    ("transmission", "stiffness", "motor", "armature"),
     ("friction", "breakaway", "friction", "coulomb"),
     ("friction", "breakaway", "friction", "stribeck"),
+    ("friction", "presliding", "friction", "coulomb"),
     ("transmission", "damping", "transmission", "stiffness"),
     ("transmission", "ripple", "transmission", "ripple_order"),
     ("transmission", "error", "transmission", "error_order"),
@@ -280,6 +286,13 @@ def _check_together(drive: Drive, where: str) -> None:
                 f"key 'drive.{section}.{key}' needs 'drive.{other}.{needed}' beside it",
                 where=where,
             )
+    path = drive.command
+    if path.jitter_kind == "gamma" and path.jitter and not all(path.latency or (0.0,)):
+        raise SceneError(
+            "key 'drive.command.jitter' of kind 'gamma' needs a latency above zero on every "
+            "joint in 'drive.command.latency': it is the mean of the delays",
+            where=where,
+        )
     friction = drive.friction
     if friction.contact == "lugre" and not friction.presliding:
         raise SceneError(
