@@ -10,7 +10,18 @@ from pathlib import Path
 import typer
 
 import twinstudio
-from twinstudio.cli import bench, info, logs, plugins, processes, runs, window
+from twinstudio.cli import (
+    bench,
+    fit,
+    info,
+    logs,
+    physics,
+    plugins,
+    processes,
+    runs,
+    scenes,
+    window,
+)
 from twinstudio.model.errors import TwinstudioError
 
 EPILOG = """Examples:
@@ -21,6 +32,7 @@ EPILOG = """Examples:
   twinstudio demo --headless    20 s without a window, then a gap table
   twinstudio import panda_gaz LOGS panda.mcap
   twinstudio gap panda.mcap --scene panda_cell --json
+  twinstudio fit inverse_dynamics --scene my_cell --log panda.mcap
 
 Each command explains itself: twinstudio gap --help
 """
@@ -34,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for part in (window, processes, logs, plugins, runs, bench, info):
+for part in (window, processes, logs, fit, scenes, plugins, runs, physics, bench, info):
     part.register(app)
 
 

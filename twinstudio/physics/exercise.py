@@ -1,0 +1,45 @@
+"""A motion to try a scene with: the program of its emulated cell, or a gentle one of our own."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinstudio.model.scene import Scene
+from twinstudio.physics.cellfile import load_cell
+from twinstudio.physics.program import Player, Program
+from twinstudio.physics.world import World
+
+Floats = NDArray[np.float64]
+RATE = 1000.0
+"""Commands a second."""
+BASE = 0.2
+HARMONICS = 3
+_SHARE = 0.4
+_MOST = {False: 0.3, True: 0.1}
+"""rad, or m for a joint that slides: the largest way from home."""
+
+
+def exercise(scene: Scene, world: World, seconds: float) -> Floats:
+    """Commanded positions float64[n, joints] at RATE, beginning at home.
+
+    Without an emulated cell: a Fourier series of three harmonics of 0.2 Hz, another one
+    for each joint, that fades in over a second and keeps to 40 % of the way to the limits.
+    """
+    count = round(seconds * RATE) + 1
+    home = np.asarray(scene.robot.home)
+    if scene.cell.emulated:
+        truth = load_cell(scene.path(scene.cell.emulated), scene.robot.joints)
+        player = Player(Program(home, truth.program, truth.motion), step=1.0 / RATE)
+        return player.advance(count).position
+    time = np.arange(count)[:, None] / RATE
+    most = np.array([_MOST[name in world.prismatic] for name in world.joints])
+    room = np.minimum(world.limits[:, 1] - home, home - world.limits[:, 0])
+    reach = np.minimum(_SHARE * np.maximum(room, 0.0), most)
+    turn = np.arange(len(home))
+    swing = sum(
+        np.sin(2.0 * np.pi * BASE * k * time + (k + 1) * turn) / k for k in range(1, HARMONICS + 1)
+    )
+    peak = sum(1.0 / k for k in range(1, HARMONICS + 1))
+    fade = np.clip(time, 0.0, 1.0)
+    smooth = fade**3 * (10.0 + fade * (6.0 * fade - 15.0))
+    moved: Floats = home + smooth * reach * swing / peak
+    return moved
