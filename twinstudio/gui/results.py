@@ -1,7 +1,7 @@
 """Typed results of a run as widgets: a plugin returns data, and here it is drawn."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,17 @@ from PySide6.QtWidgets import (
 from twinstudio.gui import format as fmt
 from twinstudio.gui.docks.rows import button, words
 from twinstudio.gui.theme import GRID, Theme, number_font
-from twinstudio.model.results import Image, Patch, Result, Scalar, Series, Table
+from twinstudio.jobs.calibration import Calibration
+from twinstudio.model.results import (
+    Image,
+    Patch,
+    Result,
+    Scalar,
+    Series,
+    Table,
+    grouped,
+    name_in,
+)
 
 _PLOT_HEIGHT = 200
 _PICTURE = (720, 480)
@@ -33,18 +43,25 @@ _ROW_HEIGHT = 22
 _MOST_ROWS = 500
 _MOST_SHOWN = 12
 _MOST_BLOCKS = 60
+_INKS = ("#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 
 
 class ResultsView(QScrollArea):
-    """Results beneath each other, figures first. promote: number of a patch, from 1."""
+    """Results beneath each other, figures first.
+
+    promote: number of a patch, from 1. force: of one that is promoted though its trial
+    speaks against it.
+    """
 
     promote = Signal(int)
+    force = Signal(int)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._results: tuple[Result, ...] | None = None
         self._promotable = False
+        self._calibration: Calibration | None = None
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Results of the run")
@@ -53,40 +70,84 @@ class ResultsView(QScrollArea):
         """Draw again in the colours of `theme`."""
         self._theme = theme
         if self._results is not None:
-            self.show_results(self._results, promotable=self._promotable)
+            self.show_results(
+                self._results, promotable=self._promotable, calibration=self._calibration
+            )
 
     def clear(self) -> None:
         """Show nothing."""
         self._results = None
         self.setWidget(QWidget())
 
-    def show_results(self, results: Sequence[Result], *, promotable: bool = True) -> None:
-        """Draw `results`; promotable: offer to put patches onto the scene."""
+    def show_results(
+        self,
+        results: Sequence[Result],
+        *,
+        promotable: bool = True,
+        calibration: Calibration | None = None,
+    ) -> None:
+        """Draw `results`; promotable: offer to put patches onto the scene.
+
+        calibration: what a calibrator's run found beside them, shown before them.
+        """
         self._results, self._promotable = tuple(results), promotable
+        self._calibration = calibration
         inner = QWidget()
         box = QVBoxLayout(inner)
         box.setContentsMargins(GRID, GRID // 2, GRID, GRID // 2)
         box.setSpacing(GRID)
-        scalars = [result for result in results if isinstance(result, Scalar)]
-        rest = [(k, r) for k, r in enumerate(results, 1) if not isinstance(r, Scalar)]
-        names = [result.name for _, result in rest]
-        if scalars:
-            box.addWidget(figures(scalars))
-        for number, result in rest[:_MOST_BLOCKS]:
-            one_of_many = names.count(result.name) > 1
-            box.addWidget(words(f"{result.name}{f' ({number})' if one_of_many else ''}", "title"))
-            box.addWidget(self._drawn(number, result))
-        if len(rest) > _MOST_BLOCKS:
-            more = f"and {fmt.count(len(rest) - _MOST_BLOCKS)} more; export the run to see them all"
-            box.addWidget(words(more, "faint"))
+        if calibration is not None:
+            self._add_calibration(box, calibration)
+        self._add_figures(box, results)
+        self._add_rest(box, results)
         if not results:
             box.addWidget(words("This run has no results.", "faint"))
         box.addStretch()
         self.setWidget(inner)
 
-    def _drawn(self, number: int, result: Result) -> QWidget:
+    def _add_calibration(self, box: QVBoxLayout, found: Calibration) -> None:
+        """The verdict with its button, then what the check found."""
+        for trial in found.trials:
+            box.addWidget(words(f"Patch {trial.name}", "title"))
+            box.addWidget(words(_sentence(trial.words), "alarm" if trial.refused else ""))
+            if self._promotable:
+                box.addLayout(self._promotion(trial.patch))
+        if found.findings:
+            box.addWidget(words("Check", "title"))
+        for finding in found.findings:
+            advice = f"; {finding.hint}" if finding.hint else ""
+            box.addWidget(words(f"{finding.text}{advice}", "alarm" if finding.fatal else ""))
+
+    def _add_figures(self, box: QVBoxLayout, results: Sequence[Result]) -> None:
+        """Scalars; those that a calibrator solved for stand apart from its scores."""
+        solved = self._calibration.solved if self._calibration is not None else 0
+        parts = ((results[:solved], "Parameters", "not identifiable"),
+                 (results[solved:], "Scores" if solved else "", "no interval"))  # fmt: skip
+        for part, title, unknown in parts:
+            scalars = [result for result in part if isinstance(result, Scalar)]
+            if scalars and title:
+                box.addWidget(words(title, "title"))
+            if scalars:
+                box.addWidget(figures(scalars, unknown=unknown))
+
+    def _add_rest(self, box: QVBoxLayout, results: Sequence[Result]) -> None:
+        numbers = {id(result): k for k, result in enumerate(results, 1)}
+        rest = grouped([result for result in results if not isinstance(result, Scalar)])
+        names = [title for title, _ in rest]
+        for title, group in rest[:_MOST_BLOCKS]:
+            number = numbers[id(group[0])]
+            one_of_many = names.count(title) > 1
+            box.addWidget(words(f"{title}{f' ({number})' if one_of_many else ''}", "title"))
+            box.addWidget(self._drawn(number, title, group))
+        if len(rest) > _MOST_BLOCKS:
+            more = f"and {fmt.count(len(rest) - _MOST_BLOCKS)} more; export the run to see them all"
+            box.addWidget(words(more, "faint"))
+
+    def _drawn(self, number: int, title: str, group: Sequence[Result]) -> QWidget:
+        result = group[0]
         if isinstance(result, Series):
-            return curve(result, self._theme)
+            curves = {name_in(one.name, title): one for one in group if isinstance(one, Series)}
+            return curve(curves, self._theme)
         if isinstance(result, Table):
             return table(result)
         if isinstance(result, Image):
@@ -103,16 +164,29 @@ class ResultsView(QScrollArea):
         cells = [(change.key, value_text(change.value)) for change in patch.changes]
         box.addWidget(grid(("Key of the scene (SI)", "Would become"), cells))
         if self._promotable:
-            row = QHBoxLayout()
-            about = "Put this patch onto the scene and restart the twin (patch.apply)"
-            row.addWidget(button("Promote patch", about, lambda: self.promote.emit(number)))
-            row.addStretch()
-            box.addLayout(row)
+            box.addLayout(self._promotion(number))
         return holder
 
+    def _promotion(self, number: int) -> QHBoxLayout:
+        """The button that puts a patch onto the scene; its words say if that is unwise."""
+        trial = self._calibration.trial(number) if self._calibration is not None else None
+        row = QHBoxLayout()
+        if trial is not None and trial.refused:
+            about = "Put it onto the scene though its trial speaks against it (patch.apply, force)"
+            made = button("Promote though not better", about, lambda: self.force.emit(number))
+        else:
+            about = "Put this patch onto the scene and restart the twin (patch.apply)"
+            made = button("Promote patch", about, lambda: self.promote.emit(number))
+        row.addWidget(made)
+        row.addStretch()
+        return row
 
-def figures(scalars: Sequence[Scalar]) -> QWidget:
-    """A row a figure: name, value with unit, 95 % interval, note."""
+
+def figures(scalars: Sequence[Scalar], *, unknown: str = "no interval") -> QWidget:
+    """A row a figure: name, value with unit, 95 % interval, note.
+
+    unknown: said where there is no interval.
+    """
     holder = QWidget()
     rows = QGridLayout(holder)
     rows.setContentsMargins(0, 0, 0, 0)
@@ -121,7 +195,7 @@ def figures(scalars: Sequence[Scalar]) -> QWidget:
     rows.setColumnStretch(3, 1)
     font = number_font(holder.font())
     for k, scalar in enumerate(scalars):
-        value, interval = scalar_texts(scalar)
+        value, interval = scalar_texts(scalar, unknown=unknown)
         name = QLabel(scalar.name)
         name.setTextFormat(Qt.TextFormat.PlainText)
         rows.addWidget(name, k, 0)
@@ -164,15 +238,19 @@ def scalar_texts(
     )
 
 
-def curve(series: Series, theme: Theme) -> QWidget:
-    """A plot of `series`, with gaps where there is no reading."""
+def curve(curves: Mapping[str, Series], theme: Theme) -> QWidget:
+    """A plot of curves of the same units, with gaps where there is no reading.
+
+    curves: name -> curve; with several there is a key, and ``cell`` has its own colour.
+    """
+    first = next(iter(curves.values()))
     plot = pg.PlotWidget(background=theme.base)
     plot.setFixedHeight(_PLOT_HEIGHT)
-    plot.setAccessibleName(f"Plot of {series.name}")
+    plot.setAccessibleName(f"Plot of {', '.join(one.name for one in curves.values())}")
     plot.setMenuEnabled(False)
     plot.hideButtons()
     plot.setMouseEnabled(x=False, y=False)
-    units = [fmt.shown(name) for name in (series.x_unit, series.y_unit)]
+    units = [fmt.shown(name) for name in (first.x_unit, first.y_unit)]
     for side, (unit, _) in zip(("bottom", "left"), units, strict=True):
         axis = plot.getAxis(side)
         axis.enableAutoSIPrefix(False)
@@ -180,23 +258,38 @@ def curve(series: Series, theme: Theme) -> QWidget:
         axis.setTextPen(theme.faint)
         axis.setLabel(unit, color=theme.faint)
     plot.showGrid(x=True, y=True, alpha=0.15)
-    x, y = (
-        np.array(values, dtype=float) * factor
-        for values, (_, factor) in zip((series.x, series.y), units, strict=True)
-    )
-    # A line needs two readings beside each other; fewer are dots.
-    dots = len(x) < 3
-    plot.plot(
-        x,
-        y,
-        pen=pg.mkPen(theme.accent, width=1),
-        connect="finite",
-        symbol="o" if dots else None,
-        symbolBrush=theme.accent,
-    )
+    if len(curves) > 1:
+        plot.addLegend(offset=(-8, 4), labelTextColor=theme.text)
+    for k, (name, series) in enumerate(curves.items()):
+        x, y = (
+            np.array(values, dtype=float) * factor
+            for values, (_, factor) in zip((series.x, series.y), units, strict=True)
+        )
+        # A line needs two readings beside each other; fewer are dots.
+        dots = len(x) < 3
+        ink = _ink(name, k, theme) if len(curves) > 1 else theme.accent
+        plot.plot(
+            x,
+            y,
+            name=name,
+            pen=pg.mkPen(ink, width=1),
+            connect="finite",
+            symbol="o" if dots else None,
+            symbolBrush=ink,
+        )
     # The wheel scrolls the page, not the axes.
     plot.wheelEvent = lambda event: event.ignore()
     return plot  # type: ignore[no-any-return]
+
+
+def _ink(name: str, order: int, theme: Theme) -> str:
+    """The colour of one curve among several: that of the cell, or of the twin as it would be."""
+    known = {"cell": theme.cell, "twin": theme.twin, "after": theme.twin}
+    return known.get(name, _INKS[order % len(_INKS)])
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def table(result: Table) -> QWidget:

@@ -61,6 +61,14 @@ def patches_of(scene: Scene) -> tuple[Promoted, ...]:
         ) from error
 
 
+def modified(scene: Scene) -> int:
+    """When the patches of `scene` were last changed, ns since 1970; 0 without any."""
+    try:
+        return (Path(scene.folder) / FILE).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def promote(scene: Scene, patch: Patch, *, run: str, result: int = 0) -> tuple[Promoted, ...]:
     """Put `patch` on top for good; raises SceneError if it does not fit or cannot be kept.
 

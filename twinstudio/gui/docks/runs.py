@@ -68,6 +68,7 @@ class RunsDock(Panel):
         self.table.picked.connect(self._show_picked)
         self.shown = RunPages(theme)
         self.shown.results.promote.connect(self._promote)
+        self.shown.results.force.connect(partial(self._promote, force=True))
         self.shown.undo.clicked.connect(lambda _checked: self._undo())
         self.said = words("", "faint")
         self._make_buttons()
@@ -245,10 +246,11 @@ class RunsDock(Panel):
         if head is not None:
             self.reload_wanted.emit(head.spec.plugin, head.id)
 
-    def _promote(self, result: int) -> None:
+    def _promote(self, result: int, *, force: bool = False) -> None:
         head = self._chosen()
         if head is not None:
-            self._command("patch.apply", run=head.id, result=result)
+            more = {"force": True} if force else {}
+            self._command("patch.apply", run=head.id, result=result, **more)
 
     def _undo(self) -> None:
         self._command("patch.undo")

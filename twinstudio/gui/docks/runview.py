@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 import msgspec
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -21,7 +22,10 @@ from twinstudio.gui import format as fmt
 from twinstudio.gui.docks.rows import button, tip, words
 from twinstudio.gui.results import ResultsView, value_text
 from twinstudio.gui.theme import GRID, Theme, code_font, number_font
+from twinstudio.jobs import calibration
+from twinstudio.jobs.calibration import Calibration
 from twinstudio.jobs.compare import Comparison, environment
+from twinstudio.jobs.fitreport import HTML
 from twinstudio.jobs.record import ENDED, Run
 from twinstudio.jobs.store import Store
 from twinstudio.model.errors import TwinstudioError
@@ -33,26 +37,43 @@ _MOST_DIFFERENCES = 500
 
 
 class RunShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A run with all that is shown of it. problem: why its results cannot be read, or ""."""
+    """A run with all that is shown of it.
+
+    calibration: findings and trials of a calibrator's run. report: path of its page, or
+    "". problem: why its results cannot be read, or "".
+    """
 
     run: Run
     results: tuple[Result, ...] = ()
     log: str = ""
     problem: str = ""
+    calibration: Calibration | None = None
+    report: str = ""
 
     @classmethod
     def read(cls, store: Store, run: str) -> Self:
         """Read it from disk; raises JobError where there is not even a record."""
         record, problem = store.load(run), ""
         results: tuple[Result, ...] = ()
+        found: Calibration | None = None
+        report = ""
         try:
             results = store.results(run)
+            found = calibration.read(store, run)
+            report = str(store.path(run) / HTML) if HTML in record.files else ""
         except TwinstudioError as error:
             problem = str(error)
         log = store.log(run)
         if len(log) > _MOST_LOG:
             log = f"(the last {fmt.size(_MOST_LOG)} of {fmt.size(len(log))})\n{log[-_MOST_LOG:]}"
-        return cls(run=record, results=results, log=log, problem=problem)
+        return cls(
+            run=record,
+            results=results,
+            log=log,
+            problem=problem,
+            calibration=found,
+            report=report,
+        )
 
 
 class Facts(QTreeWidget):
@@ -93,6 +114,9 @@ class RunPages(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.title = words("", "title")
+        self.report_path = ""
+        self.report = button("Report", "Open the report of this run in the browser", self._open)
+        self.report.hide()
         self.trouble = words("", "alarm")
         self.trouble.hide()
         self.results = ResultsView(theme)
@@ -122,8 +146,11 @@ class RunPages(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(GRID, GRID // 2, 0, 0)
         box.setSpacing(2)
-        for part in (self.title, self.trouble):
-            box.addWidget(part)
+        top = QHBoxLayout()
+        top.addWidget(self.title, 1)
+        top.addWidget(self.report, 0, Qt.AlignmentFlag.AlignTop)
+        box.addLayout(top)
+        box.addWidget(self.trouble)
         box.addWidget(self.tabs, 1)
 
     def restyle(self, theme: Theme) -> None:
@@ -134,6 +161,7 @@ class RunPages(QWidget):
         """Say `text` in place of a run."""
         self.title.setText(text)
         self.trouble.hide()
+        self.report.hide()
         self.results.clear()
         self.log.clear()
         self.facts.clear()
@@ -145,7 +173,11 @@ class RunPages(QWidget):
         run = shown.run
         self.title.setText(f"{run.spec.title or run.spec.plugin}, {run.state}, {run.id}")
         self._say(run.error or shown.problem)
-        self.results.show_results(shown.results, promotable=run.state == "done")
+        self.results.show_results(
+            shown.results, promotable=run.state == "done", calibration=shown.calibration
+        )
+        self.report_path = shown.report
+        self.report.setVisible(bool(shown.report))
         self.log.setPlainText(shown.log if not run.trace else f"{shown.log}\n{run.trace}")
         self.facts.fill(list(facts(run)))
         self.compare.clear()
@@ -199,6 +231,9 @@ class RunPages(QWidget):
         self.origins.clear()
         self.undo.setEnabled(True)
         self.patch_words.setText(text)
+
+    def _open(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(self.report_path))
 
     def _say(self, text: str) -> None:
         self.trouble.setText(text)

@@ -5,8 +5,11 @@ from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from twinstudio.gui import format as fmt
 from twinstudio.gui.bridge import Bridge, Frame
+from twinstudio.gui.results import value_text
 from twinstudio.gui.selection import Selection
+from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.geometry import ROBOT, SceneGeometry
+from twinstudio.model.patches import Promoted, modified, patches_of
 from twinstudio.model.scene import Object, Scene
 
 _ID = Qt.ItemDataRole.UserRole
@@ -20,6 +23,8 @@ class SceneTree(QWidget):
         self._bridge = bridge
         self._selection = selection
         self._has_links = False
+        self._patched: tuple[Promoted, ...] = ()
+        self._patches_of = 0
         self.tree = QTreeWidget()
         self.tree.setAccessibleName("Scene")
         self.tree.setHeaderHidden(True)
@@ -36,10 +41,12 @@ class SceneTree(QWidget):
         self.fill(bridge.session.scene, bridge.session.geometry)
         selection.changed.connect(self._mark)
         bridge.add(self, self.refresh, every=15)
+        self._read_patches()
 
     def refresh(self, frame: Frame) -> None:
         """Show the links too, once the twin has told them."""
         del frame
+        self._read_patches()
         if not self._has_links and (geometry := self._bridge.session.geometry) is not None:
             self.fill(self._bridge.session.scene, geometry)
 
@@ -61,9 +68,23 @@ class SceneTree(QWidget):
                     objects, thing.name, _kind(thing), thing.model or thing.name, ("", thing.name)
                 )
             _add_settings(root, scene)
+            _add_patches(root, self._patched)
             for item in (root, robot, objects):
                 item.setExpanded(True)
         self._mark()
+
+    def _read_patches(self) -> None:
+        """Show the patches in force anew when their file has changed, whoever changed it."""
+        scene = self._bridge.session.scene
+        changed = modified(scene)
+        if changed == self._patches_of:
+            return
+        self._patches_of = changed
+        try:
+            self._patched = patches_of(scene)
+        except TwinstudioError as error:
+            self._bridge.notices.say("alarm", "patches", str(error))
+        self.fill(scene, self._bridge.session.geometry)
 
     def _picked(self) -> None:
         for item in self.tree.selectedItems():
@@ -132,6 +153,21 @@ def _add_settings(root: QTreeWidgetItem, scene: Scene) -> None:
         ("Solver iterations", str(scene.simulation.solver_iterations)),
     ):
         _item(group, name, text, name)
+
+
+def _add_patches(root: QTreeWidgetItem, patched: tuple[Promoted, ...]) -> None:
+    """Patches in force, newest first, each with the run it came from and what it set."""
+    if not patched:
+        return
+    group = _item(root, "Patches", str(len(patched)), "Lie on top of scene.toml; patch.undo")
+    for promoted in reversed(patched):
+        patch = promoted.patch
+        about = f"{patch.reason}; from run {promoted.run}"
+        one = _item(group, patch.name, f"of run {promoted.run}", about)
+        for change in patch.changes:
+            text = value_text(change.value)
+            _item(one, change.key, text, f"{change.key} = {text} (SI)")
+    group.setExpanded(True)
 
 
 def _kind(thing: Object) -> str:
