@@ -215,7 +215,7 @@ def _tell_findings(found: "Calibration") -> None:
     for finding in found.findings:
         advice = f"; {finding.hint}" if finding.hint else ""
         print(f"check: {'FATAL: ' if finding.fatal else ''}{finding.text}{advice}")
-    if not found.findings:
+    if not found.findings and found.solved:
         print("check: nothing to complain of")
 
 

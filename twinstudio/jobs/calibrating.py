@@ -9,11 +9,11 @@ from twinstudio.jobs.calibration import Calibration, Found, Trial
 from twinstudio.jobs.logs import LogReader, split
 from twinstudio.jobs.patching import patches_in
 from twinstudio.jobs.spec import DEFAULT_SPLIT, HELD_OUT
-from twinstudio.jobs.trial import tried
 from twinstudio.model.block import Block
 from twinstudio.model.errors import JobError
 from twinstudio.model.params import Params
 from twinstudio.model.patches import Promoted, patches_of
+from twinstudio.model.results import Result
 from twinstudio.model.scene import Scene, load_scene
 from twinstudio.plugin.context import Cancelled
 from twinstudio.plugin.kinds import Calibrator, Finding
@@ -72,6 +72,12 @@ class Calibrating:
         solved = tuple(job.results)
         job.keep(plugin.validate(held_out, scene, solved), "validate")
         self.scored = len(job.results) - self.solved
+        self._try(solved, scene, held_out)
+
+    def _try(self, solved: tuple[Result, ...], scene: Scene, held_out: Mapping[str, Block]) -> None:
+        """Replay the held-out logs through the twin without and with each patch."""
+        from twinstudio.jobs.trial import tried  # noqa: PLC0415 - brings the engine
+
         for number, patch in patches_in(solved).items():
             trial, figures = tried(
                 patch,
@@ -80,9 +86,9 @@ class Calibrating:
                 under=self.under,
                 logs=held_out,
                 note=self.note,
-                progress=job.context.progress,
+                progress=self.job.context.progress,
             )
-            job.results += figures
+            self.job.results += figures
             self.trials = (*self.trials, trial)
             self.note(f"patch '{patch.name}': {trial.words}")
 
