@@ -10,7 +10,7 @@ from twinstudio.plugin import api
 from twinstudio_calibration import friction_fit as fitting
 from twinstudio_calibration.friction_axes import axes_of, longest, measured_effort, whole_mass
 from twinstudio_calibration.friction_fit import Fitted, Step
-from twinstudio_calibration.friction_law import Axis, Floats, Law, Shape
+from twinstudio_calibration.friction_law import LADDER, Axis, Floats, Law, Shape
 from twinstudio_calibration.friction_patch import patch_of
 from twinstudio_calibration.logs import JointLog, joint_logs
 from twinstudio_calibration.rigid_body import RigidBody, rigid_body
@@ -113,7 +113,8 @@ def score(
     name: str, body: RigidBody, axes: Sequence[Axis], laws: Sequence[Fitted], scene: api.Scene
 ) -> list[api.Result]:
     """Table of relative errors and residual's whiteness, and a curve a joint."""
-    rows, curves = [], []
+    rows: list[tuple[str | float, ...]] = []
+    curves = []
     for k, (joint, axis, law) in enumerate(zip(body.joints, axes, laws, strict=True)):
         target = axis.coarse(axis.effort)
         size = float(np.linalg.norm(target))
@@ -256,7 +257,7 @@ def laws_of(solved: api.Results) -> tuple[list[Fitted], float]:
         joints.setdefault(str(joint), {})[str(what)] = float(value or 0.0)
     fits, cutoff = [], 0.0
     for told in joints.values():
-        rungs = tuple(r for r in fitting.LADDER if f"rung {r}" in told)
+        rungs = tuple(r for r in LADDER if f"rung {r}" in told)
         rungs = tuple(sorted(rungs, key=lambda rung: told[f"rung {rung}"]))
         law = Law(rungs, Shape(**{name: told[name] for name in _SHAPE}))
         values = np.array([told[f"column {name}"] for name in law.names])
