@@ -12,8 +12,6 @@ from twinstudio.cli.plugins import Safe
 from twinstudio.cli.runs import FORCE, Folder, Force, Json
 
 if TYPE_CHECKING:
-    from rich.table import Table as View
-
     from twinstudio.jobs.calibration import Calibration
     from twinstudio.jobs.job import JobView
     from twinstudio.jobs.spec import JobSpec
@@ -178,23 +176,18 @@ def _tell(
 ) -> None:
     import sys
 
-    from twinstudio.cli.runs import print_results
     from twinstudio.jobs import calibration
     from twinstudio.jobs.calibration import Calibration
+    from twinstudio.report.fit import UNKNOWN
+    from twinstudio.report.numbers import DASH
 
     found = calibration.read(store, view.id) or Calibration()
     results = store.results(view.id)
     solved, rest = results[: found.solved], results[found.solved :]
     _tell_findings(found)
-    _tell_parameters(solved)
-    scores = rest[: found.scored]
-    if scores:
-        print("\nheld-out data:")
-        print_results(scores)
-    replays = rest[found.scored :]
-    if replays:
-        print("\nthe twin without and with the patch:")
-        print_results(_without_curves(replays))
+    _tell_results(solved, "Parameters (SI, 95 % intervals)", UNKNOWN)
+    _tell_results(rest[: found.scored], "Held-out data", DASH)
+    _tell_results(rest[found.scored :], "The twin without and with the patch", DASH)
     for trial in found.trials:
         print(f"\npatch {trial.patch} '{trial.name}': {trial.words}")
     print(f"\nrun:    {view.id}")
@@ -219,39 +212,28 @@ def _tell_findings(found: "Calibration") -> None:
         print("check: nothing to complain of")
 
 
-def _tell_parameters(solved: "tuple[Result, ...]") -> None:
-    from twinstudio.cli.runs import print_results, say_text
-    from twinstudio.model.results import Scalar
+def _tell_results(results: "Sequence[Result]", title: str, unknown: str) -> None:
+    """Figures, tables and patches; curves and pictures are for the report."""
+    from twinstudio.cli import show
+    from twinstudio.cli.runs import say_text
+    from twinstudio.model.results import Patch, Scalar, Table
 
-    figures = [one for one in solved if isinstance(one, Scalar)]
-    if figures:
-        say_text(_parameters(figures))
-    print_results(_without_curves([one for one in solved if not isinstance(one, Scalar)]))
-
-
-def _parameters(figures: "Sequence[Any]") -> "View":
-    from rich.table import Table
-
-    from twinstudio.report.fit import UNKNOWN
-    from twinstudio.report.metrics import interval
-    from twinstudio.report.numbers import DASH, number
-
-    view = Table(title="Parameters (SI, 95 % intervals)")
-    for head in ("parameter", "value", "unit", "interval", "note"):
-        view.add_column(head, justify="right" if head in ("value", "interval") else "left")
-    for one in figures:
-        told = interval(one)
-        unit = "" if one.unit == "1" else one.unit
-        value = number(one.value, digits=4)
-        view.add_row(one.name, value, unit, UNKNOWN if told == DASH else told, one.note)
-    return view
+    scalars = [one for one in results if isinstance(one, Scalar)]
+    if scalars:
+        say_text(show.figures(scalars, title=title, unknown=unknown))
+    for one in results:
+        if isinstance(one, Table):
+            say_text(show.result_table(one))
+        elif isinstance(one, Patch):
+            print(f"patch '{one.name}': {one.reason}")
+            for change in one.changes:
+                print(f"  {change.key} = {_value(change.value)}")
 
 
-def _without_curves(results: "Sequence[Result]") -> "tuple[Result, ...]":
-    """Curves are for the report."""
-    from twinstudio.model.results import Series
-
-    return tuple(one for one in results if not isinstance(one, Series))
+def _value(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_value, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _scene(store: "Store", view: "JobView") -> str:

@@ -14,7 +14,7 @@ from twinstudio.model.measured import Measured
 from twinstudio.model.results import Scalar
 from twinstudio.model.results import Table as TableResult
 from twinstudio.report.metrics import interval
-from twinstudio.report.numbers import number
+from twinstudio.report.numbers import DASH, number
 
 HEADINGS = (
     "position RMS\n[mrad | mm]",
@@ -60,15 +60,15 @@ def metrics(measured: Sequence[Measured]) -> None:
         if one.error:
             continue
         params = ", ".join(f"{name}={value}" for name, value in one.params.items())
-        figures = [result for result in one.results if isinstance(result, Scalar)]
+        scalars = [result for result in one.results if isinstance(result, Scalar)]
         console.print(f"\n{one.title or one.plugin}: {one.name}", highlight=False)
         if params:
             console.print(f"with {params}", highlight=False)
-        if figures:
-            console.print(_figures(figures))
+        if scalars:
+            console.print(figures(scalars))
         for result in one.results:
             if isinstance(result, TableResult):
-                console.print(_result_table(result))
+                console.print(result_table(result))
             elif not isinstance(result, Scalar):
                 what = type(result).__name__.lower()
                 console.print(f"{result.name}: a {what}, see --html or --json", highlight=False)
@@ -76,17 +76,21 @@ def metrics(measured: Sequence[Measured]) -> None:
             console.print("nothing to measure", highlight=False)
 
 
-def _figures(figures: Sequence[Scalar]) -> Table:
-    view = Table()
+def figures(figures: Sequence[Scalar], *, title: str = "", unknown: str = DASH) -> Table:
+    """Figures in SI with their intervals; unknown: said where there is none."""
+    view = Table(title=title or None)
     for head in ("figure", "value", "unit", "interval", "note"):
         view.add_column(head, justify="right" if head in ("value", "interval") else "left")
     for one in figures:
         unit = "" if one.unit == "1" else one.unit
-        view.add_row(one.name, number(one.value, digits=4), unit, interval(one), one.note)
+        told = interval(one)
+        value = number(one.value, digits=4)
+        view.add_row(one.name, value, unit, unknown if told == DASH else told, one.note)
     return view
 
 
-def _result_table(table: TableResult) -> Table:
+def result_table(table: TableResult) -> Table:
+    """A table of a plugin, numbers in SI to four digits."""
     view = Table(title=table.name)
     for column, unit in zip(table.columns, table.units, strict=True):
         words = not unit and any(isinstance(row[len(view.columns)], str) for row in table.rows)
