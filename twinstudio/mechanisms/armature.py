@@ -5,13 +5,15 @@ armature moves alike under M (M + A)^-1 (tau - h) + h = tau - A qdd.
 """
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
-_compiled = njit(cache=True, error_model="numpy")
+from twinstudio.mechanisms.compiled import compiled
+
+Floats = NDArray[np.float64]
 
 
-@_compiled
-def factor(matrix_):  # type: ignore[no-untyped-def]
+@compiled
+def factor(matrix_: Floats) -> bool:
     """Replace the lower triangle of a positive definite matrix by its Cholesky factor.
 
     Returns False where it is not positive definite.
@@ -30,8 +32,8 @@ def factor(matrix_):  # type: ignore[no-untyped-def]
     return True
 
 
-@_compiled
-def solve(lower, x):  # type: ignore[no-untyped-def]
+@compiled
+def solve(lower: Floats, x: Floats) -> None:
     """Replace x float64[n] by the solution of (lower lower^T) y = x."""
     n = len(x)
     for i in range(n):
@@ -44,8 +46,8 @@ def solve(lower, x):  # type: ignore[no-untyped-def]
         x[i] /= lower[i, i]
 
 
-@_compiled
-def felt_inertia(lower, out):  # type: ignore[no-untyped-def]
+@compiled
+def felt_inertia(lower: Floats, out: Floats) -> None:
     """1 / diag(M^-1) into `out` float64[n], of M = lower lower^T.
 
     What a joint's own effort has to accelerate while all others are free.
@@ -63,8 +65,10 @@ def felt_inertia(lower, out):  # type: ignore[no-untyped-def]
         out[j] = 1.0 / total
 
 
-@_compiled
-def through_armature(lower, armature, effort, bias, out):  # type: ignore[no-untyped-def]
+@compiled
+def through_armature(
+    lower: Floats, armature: Floats, effort: Floats, bias: Floats, out: Floats
+) -> None:
     """Effort that moves an arm without armature as `effort` moves it with, into `out`.
 
     M (M + A)^-1 (tau - h) + h = tau - A qdd, with qdd = (M + A)^-1 (tau - h);

@@ -14,9 +14,9 @@ inertias are another `RigidBody` and nothing else.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from twinstudio.mechanisms.compiled import compiled
 from twinstudio.model.errors import LayoutError
 from twinstudio.model.inertias import Inertias
 from twinstudio.model.kinematics import KinematicTree
@@ -24,7 +24,7 @@ from twinstudio.model.rotations import matrix
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_compiled = njit(cache=True, error_model="numpy")
+Vector = tuple[float, float, float]
 
 
 class Bodies(NamedTuple):
@@ -164,8 +164,8 @@ def _along(axis: tuple[float, float, float]) -> Floats:
     return turn
 
 
-@_compiled
-def _cross(a, b):  # type: ignore[no-untyped-def]
+@compiled
+def _cross(a: Vector, b: Vector) -> Vector:
     return (
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],
@@ -173,8 +173,8 @@ def _cross(a, b):  # type: ignore[no-untyped-def]
     )
 
 
-@_compiled
-def _up(turn, v):  # type: ignore[no-untyped-def]
+@compiled
+def _up(turn: Floats, v: Vector) -> Vector:
     """`v` in the parent's axes."""
     return (
         turn[0, 0] * v[0] + turn[0, 1] * v[1] + turn[0, 2] * v[2],
@@ -183,8 +183,8 @@ def _up(turn, v):  # type: ignore[no-untyped-def]
     )
 
 
-@_compiled
-def _down(turn, v):  # type: ignore[no-untyped-def]
+@compiled
+def _down(turn: Floats, v: Vector) -> Vector:
     """`v`, of the parent's axes, in the body's own."""
     return (
         turn[0, 0] * v[0] + turn[1, 0] * v[1] + turn[2, 0] * v[2],
@@ -193,13 +193,13 @@ def _down(turn, v):  # type: ignore[no-untyped-def]
     )
 
 
-@_compiled
-def _added(a, b):  # type: ignore[no-untyped-def]
+@compiled
+def _added(a: Vector, b: Vector) -> Vector:
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-@_compiled
-def place(bodies, q, turn, offset):  # type: ignore[no-untyped-def]
+@compiled
+def place(bodies: Bodies, q: Floats, turn: Floats, offset: Floats) -> None:
     """Frame of each body in its parent's at q float64[joints], into turn and offset."""
     for i in range(len(bodies.mass)):
         value = q[bodies.coordinate[i]]
@@ -218,8 +218,10 @@ def place(bodies, q, turn, offset):  # type: ignore[no-untyped-def]
                 offset[i, r] = bodies.offset[i, r]
 
 
-@_compiled
-def _carried(slides, turn, p, above, qd):  # type: ignore[no-untyped-def]
+@compiled
+def _carried(
+    slides: int, turn: Floats, p: Vector, above: tuple[Vector, Vector, Vector], qd: float
+) -> tuple[Vector, Vector, Vector]:
     """Angular velocity and accelerations of a body whose joint does not accelerate, own axes.
 
     above: angular velocity, angular acceleration and acceleration of the parent.
@@ -234,8 +236,8 @@ def _carried(slides, turn, p, above, qd):  # type: ignore[no-untyped-def]
     return (w[0], w[1], w[2] + qd), (alpha[0] + w[1] * qd, alpha[1] - w[0] * qd, alpha[2]), a
 
 
-@_compiled
-def _wrench(bodies, i, w, alpha, a):  # type: ignore[no-untyped-def]
+@compiled
+def _wrench(bodies: Bodies, i: int, w: Vector, alpha: Vector, a: Vector) -> tuple[Vector, Vector]:
     """Force and moment about the frame's origin that move body i, own axes."""
     moment, inertia = bodies.moment[i], bodies.inertia[i]
     m = bodies.mass[i]
@@ -246,8 +248,10 @@ def _wrench(bodies, i, w, alpha, a):  # type: ignore[no-untyped-def]
     return force, _added(turned, _cross(s, a))
 
 
-@_compiled
-def _newton_euler_placed(bodies, turn, offset, qd, qdd, effort):  # type: ignore[no-untyped-def]
+@compiled
+def _newton_euler_placed(
+    bodies: Bodies, turn: Floats, offset: Floats, qd: Floats, qdd: Floats, effort: Floats
+) -> None:
     """`newton_euler` for bodies that are placed already."""
     n = len(bodies.mass)
     motion = np.empty((n, 9))
@@ -281,8 +285,10 @@ def _newton_euler_placed(bodies, turn, offset, qd, qdd, effort):  # type: ignore
                 load[parent, 3 + c] += torque[c]
 
 
-@_compiled
-def _compose(bodies, turn, offset, mass, moment, inertia):  # type: ignore[no-untyped-def]
+@compiled
+def _compose(
+    bodies: Bodies, turn: Floats, offset: Floats, mass: Floats, moment: Floats, inertia: Floats
+) -> None:
     """Inertia of each body with all it carries, into mass, moment and inertia."""
     n = len(bodies.mass)
     mass[:], moment[:], inertia[:] = bodies.mass, bodies.moment, bodies.inertia
@@ -314,8 +320,8 @@ def _compose(bodies, turn, offset, mass, moment, inertia):  # type: ignore[no-un
         mass[parent] += m
 
 
-@_compiled
-def _mass_matrix_placed(bodies, turn, offset, out):  # type: ignore[no-untyped-def]
+@compiled
+def _mass_matrix_placed(bodies: Bodies, turn: Floats, offset: Floats, out: Floats) -> None:
     """`mass_matrix` for bodies that are placed already."""
     n = len(bodies.mass)
     mass, moment, inertia = np.empty(n), np.empty((n, 3)), np.empty((n, 3, 3))
@@ -339,8 +345,8 @@ def _mass_matrix_placed(bodies, turn, offset, out):  # type: ignore[no-untyped-d
             j = bodies.parent[j]
 
 
-@_compiled
-def newton_euler(bodies, q, qd, qdd, effort):  # type: ignore[no-untyped-def]
+@compiled
+def newton_euler(bodies: Bodies, q: Floats, qd: Floats, qdd: Floats, effort: Floats) -> None:
     """Effort of a motion, each float64[joints], into `effort`; for compiled loops."""
     n = len(bodies.mass)
     turn, offset = np.empty((n, 3, 3)), np.empty((n, 3))
@@ -348,8 +354,8 @@ def newton_euler(bodies, q, qd, qdd, effort):  # type: ignore[no-untyped-def]
     _newton_euler_placed(bodies, turn, offset, qd, qdd, effort)
 
 
-@_compiled
-def mass_matrix(bodies, q, out):  # type: ignore[no-untyped-def]
+@compiled
+def mass_matrix(bodies: Bodies, q: Floats, out: Floats) -> None:
     """Joint-space inertia at q float64[joints] into `out` float64[joints, joints]."""
     n = len(bodies.mass)
     turn, offset = np.empty((n, 3, 3)), np.empty((n, 3))
@@ -357,8 +363,8 @@ def mass_matrix(bodies, q, out):  # type: ignore[no-untyped-def]
     _mass_matrix_placed(bodies, turn, offset, out)
 
 
-@_compiled
-def mass_and_bias(bodies, q, qd, mass, bias):  # type: ignore[no-untyped-def]
+@compiled
+def mass_and_bias(bodies: Bodies, q: Floats, qd: Floats, mass: Floats, bias: Floats) -> None:
     """Mass matrix and bias at once, into `mass` and `bias`; for compiled loops."""
     n = len(bodies.mass)
     turn, offset = np.empty((n, 3, 3)), np.empty((n, 3))
@@ -367,8 +373,8 @@ def mass_and_bias(bodies, q, qd, mass, bias):  # type: ignore[no-untyped-def]
     _mass_matrix_placed(bodies, turn, offset, mass)
 
 
-@_compiled
-def newton_euler_log(bodies, q, qd, qdd):  # type: ignore[no-untyped-def]
+@compiled
+def newton_euler_log(bodies: Bodies, q: Floats, qd: Floats, qdd: Floats) -> Floats:
     """Effort of a whole log, each float64[n, joints]."""
     effort = np.empty_like(q)
     for k in range(len(q)):
@@ -376,8 +382,8 @@ def newton_euler_log(bodies, q, qd, qdd):  # type: ignore[no-untyped-def]
     return effort
 
 
-@_compiled
-def mass_matrices(bodies, q):  # type: ignore[no-untyped-def]
+@compiled
+def mass_matrices(bodies: Bodies, q: Floats) -> Floats:
     """Joint-space inertia float64[n, joints, joints] at q float64[n, joints]."""
     out = np.empty((q.shape[0], q.shape[1], q.shape[1]))
     for k in range(len(q)):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from twinstudio.model.errors import LayoutError
 from twinstudio.model.scene import TwinMode
 from twinstudio.model.signals import Layout, joint_signals
+from twinstudio.physics.drives import has_drives
 from twinstudio.physics.world import CommandKind, World
 
 # In order of preference: a position says most about what the cell was to do.
@@ -20,12 +21,14 @@ class CellView:
     """Columns of a cell's layout, one a driven joint, in the world's order.
 
     command: of the signal ``command.<kind>``; None where the cell has none.
+    driven: whether the scene's drives move the twin, which follow positions alone.
     """
 
     position: list[int] | None
     velocity: list[int] | None
     command: list[int] | None
     kind: CommandKind | None
+    driven: bool = False
 
     def must_serve(self, mode: TwinMode) -> None:
         """Raise LayoutError if a twin in `mode` needs more than the cell has."""
@@ -34,6 +37,12 @@ class CellView:
                 f"a twin in mode '{mode}' needs command.position, command.velocity or"
                 " command.effort of the cell, which has none",
                 hint="use mode 'following'",
+            )
+        if mode != "following" and self.driven and self.kind != "position":
+            raise LayoutError(
+                f"the drives of the scene follow command.position, and the cell has"
+                f" command.{self.kind} instead",
+                hint="use mode 'following', or a scene without [drive]",
             )
         if mode != "commanded" and self.position is None:
             raise LayoutError(f"a twin in mode '{mode}' needs joint.position of the cell")
@@ -51,6 +60,7 @@ def cell_view(layout: Layout, world: World) -> CellView:
         velocity=_columns(layout, "joint.velocity", world),
         command=_columns(layout, f"command.{kind}", world) if kind else None,
         kind=kind,
+        driven=has_drives(world.scene.drive),
     )
 
 

@@ -249,6 +249,7 @@ class Follower:
             return
         worst = off.index(max(off))
         self._world.set_joints(sample.position, sample.velocity or self._still)
+        self._stepper.moved()
         self._counts.resynchronised += 1
         if sample.time < self._quiet_until:
             return

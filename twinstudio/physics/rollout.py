@@ -58,11 +58,13 @@ def rollout(
     *,
     mode: TwinMode | None = None,
     on_progress: Progress | None = None,
+    seed: int = 0,
 ) -> Rollout:
     """Run the twin of `scene` under the commands, or along the motion, of `cell`.
 
     mode: None takes *commanded* if the cell has commands, else *following*.
     on_progress: is told the finished share, 0 to 1, every now and then.
+    seed: of all that drives and sensors of the scene draw; the same gives the same.
     Raises LayoutError when the cell lacks what the mode needs, PhysicsError for
     stamps that do not go forward.
     """
@@ -72,7 +74,7 @@ def rollout(
         view = cell_view(cell.layout, world)
         chosen: TwinMode = mode or ("commanded" if view.kind else "following")
         view.must_serve(chosen)
-        run = _Run(world, view, cell, on_progress or _nobody)
+        run = _Run(world, view, cell, on_progress or _nobody, seed)
         return run.following() if chosen == "following" else run.commanded(chosen)
 
 
@@ -81,10 +83,13 @@ def _nobody(_: float) -> None:
 
 
 class _Run:
-    def __init__(self, world: World, view: CellView, cell: Block, progress: Progress) -> None:
+    def __init__(
+        self, world: World, view: CellView, cell: Block, progress: Progress, seed: int
+    ) -> None:
         self.world, self.view, self.cell, self.progress = world, view, cell, progress
+        self.seed = seed
         self.notes: list[str] = []
-        self.stepper = Stepper(world, view.kind)
+        self.stepper = Stepper(world, view.kind, seed=seed)
         home = list(world.scene.robot.home)
         self.position = self._readings(view.position, home, "joint.position")
         start = home if self.position is None else self.position[0].tolist()
@@ -123,15 +128,16 @@ class _Run:
             velocity = slope(self.cell.stamps, self.position)
             self.notes.append(f"joint.velocity of the twin is {_SLOPE} of the cell's position")
         acceleration = slope(self.cell.stamps, velocity).tolist()
+        drives = ", with armature, friction and cables" if self.view.driven else ""
         self.notes.append(
-            "joint.effort of the twin is inverse dynamics of the cell's motion; acceleration is"
-            f" {_SLOPE} of velocity"
+            f"joint.effort of the twin is inverse dynamics of the cell's motion{drives};"
+            f" acceleration is {_SLOPE} of velocity"
         )
         positions, velocities = self.position.tolist(), velocity.tolist()
         commands = self.command.tolist() if self.command is not None else None
         taken = []
         # A row may stand for many steps here: objects are read at each.
-        self.stepper = Stepper(self.world, self.view.kind, objects_every=1)
+        self.stepper = Stepper(self.world, self.view.kind, objects_every=1, seed=self.seed)
         with InverseDynamics(self.world.scene) as inverse:
             for k, stamp in enumerate(self.cell.stamps.tolist()):
                 state = (positions[k], velocities[k])
@@ -165,6 +171,7 @@ class _Run:
             return
         velocity = None if self.velocity is None else self.velocity[0].tolist()
         self.world.reset(self.position[0].tolist(), velocity)
+        self.stepper.moved()
 
     def _resynchronise(self, row: int) -> int:
         """Set the twin to the cell if a joint is too far off; returns 1 if it was."""
@@ -175,6 +182,7 @@ class _Run:
             return 0
         velocity = [0.0] * len(measured) if self.velocity is None else self.velocity[row].tolist()
         self.world.set_joints(measured.tolist(), velocity)
+        self.stepper.moved()
         return 1
 
     def _let_objects_move(self, row: int) -> None:
