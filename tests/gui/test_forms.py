@@ -201,6 +201,29 @@ def test_that_a_slot_of_several_logs_takes_several_paths(qtbot: QtBot) -> None:
     assert "split" not in sent.args[0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "value"),
+    [
+        ("bridge", "duration", "2", 2.0),
+        ("bridge", "duration", "1.5 s", 1.5),
+        ("residual", "split", "0.6", 0.6),
+        ("calibrator", "split", "60 %", 0.6),
+        ("randomizer", "draws", "3", 3),
+    ],
+)
+def test_that_what_is_typed_of_the_run_is_sent_as_a_number(
+    qtbot: QtBot, kind: str, name: str, text: str, value: float
+) -> None:
+    form = form_of(qtbot, Plain, kind)
+    if kind in ("residual", "calibrator"):
+        type_in(form, "log", "a.mcap")
+    type_in(form, name, text)
+    with qtbot.waitSignal(form.submitted) as sent:
+        form.run.click()
+    assert sent.args[0][name] == value
+    assert type(sent.args[0][name]) is type(value)
+
+
 def test_that_the_inputs_of_a_run_are_shown_in_their_slots(qtbot: QtBot) -> None:
     form = form_of(qtbot, Plain, "calibrator")
     inputs = {

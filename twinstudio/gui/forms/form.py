@@ -29,7 +29,7 @@ from twinstudio.gui.reader import Reader
 from twinstudio.gui.theme import GRID, Theme
 from twinstudio.jobs.record import RunHead
 from twinstudio.jobs.spec import JobSpec
-from twinstudio.model.params import Field, Params, fields
+from twinstudio.model.params import Field, Params, fields, make, plain
 from twinstudio.plugin.catalog import Entry
 from twinstudio.plugin.slots import InputSlot
 
@@ -63,9 +63,9 @@ class Form(Panel):
         super().__init__()
         self._checker = checker
         self.source = source
-        kind = run_params(source.entry.kind, source.slots)
+        self._asked = run_params(source.entry.kind, source.slots)
         self.params = Fields(source.kind, source.fields, theme)
-        self.rest = Fields(kind, fields(kind), theme, run_editors(source.slots))
+        self.rest = Fields(self._asked, fields(self._asked), theme, run_editors(source.slots))
         self.complaint = Complaint(theme, brief=False)
         self.said = words(role="faint")
         self.said.hide()
@@ -144,7 +144,7 @@ class Form(Panel):
         self.said.setVisible(bool(text))
 
     def _submit(self) -> None:
-        rest = self.rest.given()
+        rest = plain(make(self._asked, self.rest.given()))  # a duration typed as "2 s" is a number
         inputs = inputs_of(rest, self.source.slots)
         self.complaint.say("")
         self.tell("Being queued…")
@@ -153,7 +153,7 @@ class Form(Panel):
             {
                 "plugin": self.source.entry.id,
                 "params": self.params.given(),
-                "seed": int(rest["seed"]),
+                "seed": rest["seed"],
                 "inputs": inputs,
                 **options_of(rest, inputs, self.source.slots),
             }

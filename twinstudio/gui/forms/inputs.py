@@ -73,8 +73,11 @@ def inputs_of(rest: Mapping[str, Any], slots: Slots) -> dict[str, str]:
 
 
 def options_of(rest: Mapping[str, Any], inputs: Mapping[str, str], slots: Slots) -> dict[str, Any]:
-    """Arguments of ``job.start`` beside plugin, parameters, seed and inputs."""
-    options: dict[str, Any] = {"draws": int(rest.get("draws", 1))}
+    """Arguments of ``job.start`` beside plugin, parameters, seed and inputs.
+
+    rest: plain values of `run_params`, in SI.
+    """
+    options: dict[str, Any] = {"draws": rest.get("draws", 1)}
     if "split" in rest and not belonging(inputs, HELD_OUT, slots):
         options["split"] = rest["split"]
     if "duration" in rest:
