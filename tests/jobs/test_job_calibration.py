@@ -190,7 +190,7 @@ def test_that_a_replay_can_be_cancelled(folder):
 
     with pytest.raises(Cancelled):
         try_on(folder, {"held_out": cell}, progress=stop)
-    assert "replaying held_out through the twin, before the patch" in told[0][1]
+    assert "replaying held_out through the twin, without the patch" in told[0][1]
 
 
 def test_that_logs_without_the_joints_are_left_out_and_told(folder):

@@ -183,7 +183,7 @@ class ResultsView(QScrollArea):
 
 
 def figures(scalars: Sequence[Scalar], *, unknown: str = "no interval") -> QWidget:
-    """A row a figure: name, value with unit, 95 % interval, note.
+    """A row a figure: name, value with unit, 95 % interval, note; one note for all stands below.
 
     unknown: said where there is no interval.
     """
@@ -194,6 +194,10 @@ def figures(scalars: Sequence[Scalar], *, unknown: str = "no interval") -> QWidg
     rows.setVerticalSpacing(2)
     rows.setColumnStretch(3, 1)
     font = number_font(holder.font())
+    notes = {scalar.note for scalar in scalars}
+    shared = notes.pop() if len(scalars) > 1 and len(notes) == 1 else ""
+    if shared:
+        rows.addWidget(words(shared, "faint"), len(scalars), 0, 1, 4)
     for k, scalar in enumerate(scalars):
         value, interval = scalar_texts(scalar, unknown=unknown)
         name = QLabel(scalar.name)
@@ -206,7 +210,7 @@ def figures(scalars: Sequence[Scalar], *, unknown: str = "no interval") -> QWidg
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             label.setToolTip(f"{scalar.value!r} {scalar.unit}" if column == 1 else "95 % interval")
             rows.addWidget(label, k, column)
-        rows.addWidget(words(scalar.note, "faint"), k, 3)
+        rows.addWidget(words("" if shared else scalar.note, "faint"), k, 3)
     return holder
 
 

@@ -69,6 +69,7 @@ class Calibrating:
         self.solved = len(job.results)
         job.context.checkpoint()
         job.enter("analysing")
+        job.context.progress(0.0, "scoring on held-out data")
         solved = tuple(job.results)
         job.keep(plugin.validate(held_out, scene, solved), "validate")
         self.scored = len(job.results) - self.solved
@@ -91,6 +92,7 @@ class Calibrating:
             self.job.results += figures
             self.trials = (*self.trials, trial)
             self.note(f"patch '{patch.name}': {trial.words}")
+            self.job.context.progress(1.0, trial.words)
 
     def _check(self, findings: object) -> None:
         name = f"{self.job.spec.plugin}.check"

@@ -84,7 +84,7 @@ class Replayer:
         found = []
         for k, (name, cell) in enumerate(usable.items()):
             twins = []
-            for step, (scene, words) in enumerate(((before, "before"), (after, "after"))):
+            for step, (scene, words) in enumerate(((before, "without"), (after, "with"))):
                 done, share = (2 * k + step) / (2 * len(usable)), 1 / (2 * len(usable))
                 text = f"replaying {name} through the twin, {words} the patch"
                 self.progress(done, text)

@@ -12,6 +12,7 @@ from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.patches import Promoted, patched
 from twinstudio.model.results import Patch, Result, Scalar, Series, Table
 from twinstudio.model.scene import Scene
+from twinstudio.report.numbers import number, shown
 
 EQUAL = 0.005
 """A gap that changes by less than this share counts as the same."""
@@ -84,7 +85,9 @@ def _figures(gaps: Sequence[SignalGap]) -> str:
     for gap in gaps:
         kind = gap.signal.removeprefix("joint.")
         if len(set(gap.units)) == 1:
-            sizes = f"{_overall(gap.before):.3g} to {_overall(gap.after):.3g} {gap.units[0]}"
+            unit, factor = shown(gap.units[0])
+            before, after = (number(factor * _overall(x)) for x in (gap.before, gap.after))
+            sizes = f"{before} to {after} {unit}"
         else:
             sizes = f"{gap.ratio:.3g} of what it was"
         parts.append(f"{kind} gap {sizes}" + (f" ({gap.log})" if _several(gaps) else ""))
