@@ -4,7 +4,7 @@ from importlib import import_module
 
 from twinstudio.bench.row import Row
 
-AREAS = ("thermal", "backlash")
+AREAS = ("thermal", "backlash", "drift")
 """Modules here with a function ``rows``."""
 
 
