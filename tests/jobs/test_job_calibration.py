@@ -71,7 +71,7 @@ def test_that_a_patch_near_the_truth_makes_the_twin_better(tune, store):
 
 def test_that_the_replay_uses_the_held_out_part_alone(tune, store):
     view = tune(gain=TRUE_GAIN)
-    curve = next(r for r in store.results(view.id) if r.name.endswith("axis: cell"))
+    curve = next(r for r in store.results(view.id) if r.name.endswith("axis: without"))
     # A quarter of 2 s is held out.
     assert 0.45 < curve.x[-1] - curve.x[0] < 0.5
     assert any("the twin ran commanded" in note for note in store.load(view.id).notes)

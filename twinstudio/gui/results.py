@@ -288,7 +288,7 @@ def curve(curves: Mapping[str, Series], theme: Theme) -> QWidget:
 
 def _ink(name: str, order: int, theme: Theme) -> str:
     """The colour of one curve among several: that of the cell, or of the twin as it would be."""
-    known = {"cell": theme.cell, "twin": theme.twin, "after": theme.twin}
+    known = {"cell": theme.cell, "twin": theme.twin, "with": theme.twin}
     return known.get(name, _INKS[order % len(_INKS)])
 
 

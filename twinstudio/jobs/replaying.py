@@ -36,7 +36,7 @@ class SignalGap:
     """RMS of twin minus cell of one signal, joint by joint, float64[joints] in `units`.
 
     scale: standard deviation of the cell's signal, by which joints are made comparable.
-    time [s], cell, twin_before, twin_after: of the joint `shown`, for a plot.
+    time [s], gap_before, gap_after: twin minus cell of the joint `shown`, for a plot.
     """
 
     log: str
@@ -48,9 +48,8 @@ class SignalGap:
     scale: Floats
     shown: int
     time: Floats
-    cell: Floats
-    twin_before: Floats
-    twin_after: Floats
+    gap_before: Floats
+    gap_after: Floats
 
     @property
     def ratio(self) -> float:
@@ -208,9 +207,8 @@ def _gap(log: str, name: str, before: Pair, after: Pair) -> SignalGap | None:
         scale=scale,
         shown=worst,
         time=(stamps - stamps[0]) * 1e-9,
-        cell=cell[:, column],
-        twin_before=twins[0][:, column],
-        twin_after=twins[1][:, column],
+        gap_before=twins[0][:, column] - cell[:, column],
+        gap_after=twins[1][:, column] - cell[:, column],
     )
 
 

@@ -114,7 +114,7 @@ def _results(
         title = f"replay of {trial.name}, {gap.signal}" + (f" of {gap.log}" if several else "")
         found += _scalars(title, gap)
         found.append(_table(f"{title}: gap by joint", gap))
-        found += _curves(f"{title} of {gap.joints[gap.shown]}", gap)
+        found += _curves(f"{title}: twin minus cell, {gap.joints[gap.shown]}", gap)
     return found
 
 
@@ -150,10 +150,9 @@ def _table(title: str, gap: SignalGap) -> Table:
 
 
 def _curves(title: str, gap: SignalGap) -> list[Result]:
-    """Cell and both twins over time, as curves of one plot."""
+    """The gap over time without and with the patch, as curves of one plot."""
     step = max(1, -(-len(gap.time) // POINTS))
     x = tuple(gap.time[::step].tolist())
-    curves = (("cell", gap.cell), ("before", gap.twin_before), ("after", gap.twin_after))
     return [
         Series(
             name=f"{title}: {name}",
@@ -162,5 +161,5 @@ def _curves(title: str, gap: SignalGap) -> list[Result]:
             x_unit="s",
             y_unit=gap.units[gap.shown],
         )
-        for name, values in curves
+        for name, values in (("without", gap.gap_before), ("with", gap.gap_after))
     ]

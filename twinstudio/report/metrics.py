@@ -140,8 +140,12 @@ def _cell(cell: object, factor: float) -> str:
 
 
 def _patch(patch: Patch) -> Grid:
-    rows = tuple((change.key, str(change.value)) for change in patch.changes)
+    rows = tuple((change.key, _value(change.value)) for change in patch.changes)
     return Grid(patch.name, ("key of the scene", "would become"), rows, (True, True), patch.reason)
+
+
+def _value(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _drawing(title: str, group: Sequence[Result], prefix: str) -> Drawing:
