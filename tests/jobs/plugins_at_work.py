@@ -405,6 +405,47 @@ def _(context):
     return [Patch(name="p", changes=(Change(key="a.b", value=float("inf")),), reason="")]
 
 
+@command("ReturnsHalfACharacter")
+def _(context):
+    return [Table(name="t", columns=("a",), units=("",), rows=(("\ud800",),))]
+
+
+@command("ReturnsAnOddName")
+def _(context):
+    return [Scalar(name="\x1b[2Jgap", value=1.0, unit="m")]
+
+
+@command("ReturnsNoName")
+def _(context):
+    return [Scalar(name="", value=1.0, unit="m")]
+
+
+@command("ReturnsAHugeCount")
+def _(context):
+    return [Table(name="t", columns=("a",), units=("",), rows=((10**40,),))]
+
+
+@command("RaisesHalfACharacter")
+def _(context):
+    context.progress(0.1, "\ud800\x1b[2J")
+    raise ValueError("\x1b[31m\ud800odd")
+
+
+@command("MapsWhatFails")
+def _(context):
+    return context.map(int, ["1", "x"], workers=2)
+
+
+@command("PutsOddStreams")
+def _(context):
+    class Broken:
+        def flush(self):
+            raise RuntimeError("no flush")
+
+    sys.stdout, sys.stderr = None, Broken()
+    return [Scalar(name="one", value=1.0, unit="1")]
+
+
 @command("ReturnsNoPicture")
 def _(context):
     return [Image(name="i", format="png", data=b"GIF89a")]

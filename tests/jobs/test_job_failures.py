@@ -30,6 +30,12 @@ FAILURES = {
     "ReturnsNanRow": r"result 't' of .*row 1 holds NaN",
     "ReturnsWords": r"result 's' of .* is malformed: Expected float, got str",
     "ReturnsInfinitePatch": r"'a\.b' would become inf",
+    "ReturnsHalfACharacter": r"result 't' of .*: '\?' holds half a character",
+    "ReturnsAnOddName": r"result .*gap' of .*: a name has 1 to 300 characters and none that",
+    "ReturnsNoName": r"result '' of .*: a name has 1 to 300 characters",
+    "ReturnsAHugeCount": r"result 't' of .*: a whole number has more than 64 bits",
+    "RaisesHalfACharacter": r"raised ValueError: *\[31m *odd \(plugins_at_work\.py",
+    "MapsWhatFails": r"raised ValueError: invalid literal .* \(plugins_at_work\.py, line \d+",
     "ReturnsNoPicture": r"its data is no PNG",
     "ProgressesOddly": r"progress is nan",
     "FillsItsDisk": r"results could not be kept: there is no room left",
@@ -74,7 +80,8 @@ def test_that_output_of_any_origin_and_encoding_is_logged(run, store):
 
 
 @pytest.mark.parametrize(
-    "name", ["ClosesOutput", "ForksAndBothReturn", "LeavesThread", "SpeaksOutOfTurn"]
+    "name",
+    ["ClosesOutput", "PutsOddStreams", "ForksAndBothReturn", "LeavesThread", "SpeaksOutOfTurn"],
 )
 def test_that_bad_manners_do_not_spoil_a_good_result(run, store, name):
     view = run(name)

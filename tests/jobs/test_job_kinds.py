@@ -177,6 +177,8 @@ def test_that_what_is_missing_is_refused(spec, tmp_path):
         spec("Draws", scene="nowhere")
     with pytest.raises(JobError, match="draws is 0"):
         spec("Draws", scene=SCENE, draws=0)
+    with pytest.raises(JobError, match="2 draws have no use: a command draws nothing"):
+        spec("Dice", draws=2)
 
 
 @pytest.mark.parametrize(

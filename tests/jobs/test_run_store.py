@@ -21,12 +21,14 @@ from twinstudio.jobs.store import RunFilter, Store, encode_run, read_run
 from twinstudio.model.errors import JobError
 from twinstudio.model.provenance import provenance
 from twinstudio.model.results import Change, Image, Patch, Scalar, Series, Table
+from twinstudio.model.words import is_printable
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 text = st.text(max_size=20)
 units = st.sampled_from(["m", "rad", "s", "1", "N m"])
 whole = st.integers(-(2**53), 2**53)
-scalars = st.builds(Scalar, name=text, value=finite, unit=units, note=text)
+names = text.filter(is_printable).filter(bool)
+scalars = st.builds(Scalar, name=names, value=finite, unit=units, note=text)
 intervals = finite.map(lambda v: Scalar(name="i", value=v, unit="m", low=v, high=math.inf))
 curves = st.lists(
     st.tuples(finite, st.floats(allow_infinity=False)), max_size=stored.INLINE_POINTS * 2
@@ -41,7 +43,9 @@ tables = st.lists(st.tuples(cells, cells), max_size=8).map(
 )
 images = st.binary(max_size=64).map(lambda d: Image(name="i", format="svg", data=d))
 changes = st.builds(Change, key=text, value=st.one_of(finite, whole, text, st.booleans()))
-patches = st.builds(Patch, name=text, changes=st.lists(changes, max_size=4).map(tuple), reason=text)
+patches = st.builds(
+    Patch, name=names, changes=st.lists(changes, max_size=4).map(tuple), reason=text
+)
 results = st.lists(st.one_of(scalars, intervals, curves, tables, images, patches), max_size=8).map(
     tuple
 )
@@ -282,6 +286,20 @@ def test_that_runs_are_compared_by_what_concerns_them(store):
     ]  # fmt: skip
     assert [d.name for d in found.environment] == ["plugin code"]
     assert [d.name for d in found.results] == ["gap", "gap low"]
+
+
+def test_that_figures_and_parameters_of_one_name_are_told_apart(store):
+    def rows(second):
+        return (Table(name="t", columns=("a", "a"), units=("", ""), rows=((second, 1.0),)),)
+
+    seeded = structs.replace(example().spec, params={"seed": 5})
+    one = kept(store, structs.replace(example(1), spec=seeded), rows(1.0))
+    other = kept(
+        store, structs.replace(example(2), spec=structs.replace(seeded, seed=2)), rows(2.0)
+    )
+    found = store.compare(one.id, other.id)
+    assert [(d.name, d.one, d.other) for d in found.params] == [("seed", 1, 2)]
+    assert [(d.name, d.one, d.other) for d in found.results] == [("t row 0 a", 1.0, 2.0)]
 
 
 def test_that_a_thousand_runs_do_not_make_a_list_wrong(store):

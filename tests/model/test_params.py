@@ -91,6 +91,19 @@ def test_that_a_word_without_a_value_is_refused() -> None:
         params.from_text(Payload, ["mass"])
 
 
+def test_that_a_value_given_twice_is_refused() -> None:
+    with pytest.raises(ParamsError, match="'mass' is given twice; give it once"):
+        params.from_text(Payload, ["mass=1 kg", "mass=2 kg"])
+
+
+def test_that_choices_are_texts() -> None:
+    class Numbered(params.Params, frozen=True):
+        mode: Annotated[Literal[1, 2], params.about("Mode")] = 1
+
+    with pytest.raises(ParamsError, match=r"'mode' .* has choices that are no text; write each"):
+        params.fields(Numbered)
+
+
 def test_that_a_parameter_without_help_is_refused() -> None:
     with pytest.raises(ParamsError, match="parameter 'gain' of Silent has no help text"):
         params.fields(Silent)

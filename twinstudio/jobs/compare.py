@@ -102,7 +102,7 @@ def _given(run: Run) -> dict[str, Any]:
     spec = run.spec
     names = ("plugin", "kind", "seed", "draws", "split", "duration")
     fixed = {name: getattr(spec, name) for name in names}
-    return fixed | spec.params
+    return fixed | {f"params.{k}" if k in fixed else k: v for k, v in spec.params.items()}
 
 
 def _figures(results: Iterable[Result]) -> dict[str, Any]:
@@ -123,10 +123,11 @@ def _parts(result: Result) -> dict[str, Any]:
     if isinstance(result, Series):
         return {" x": _curve(result.x), " y": _curve(result.y)}
     if isinstance(result, Table):
+        columns = _once_each(result.columns)
         return {
             f" row {k} {column}": cell
             for k, row in enumerate(result.rows)
-            for column, cell in zip(result.columns, row, strict=True)
+            for column, cell in zip(columns, row, strict=True)
             if column != TIMED
         }
     if isinstance(result, Image):
@@ -135,7 +136,18 @@ def _parts(result: Result) -> dict[str, Any]:
 
 
 def _changes(patch: Patch) -> dict[str, Any]:
-    return {f" {change.key}": change.value for change in patch.changes}
+    keys = _once_each([change.key for change in patch.changes])
+    return {f" {key}": change.value for key, change in zip(keys, patch.changes, strict=True)}
+
+
+def _once_each(names: Sequence[str]) -> list[str]:
+    """`names`, the second of one name and so on with their number."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return found
 
 
 def _curve(values: tuple[float, ...]) -> str:

@@ -1,14 +1,18 @@
 """What went wrong in a plugin, in one line, and where."""
 
 import errno
+import sysconfig
 import traceback
 from pathlib import Path
 
+import twinstudio
 from twinstudio.model import words
 from twinstudio.model.errors import TwinstudioError
 from twinstudio.model.words import trace_of
 from twinstudio.plugin.context import Cancelled
 
+_LIBRARY = Path(sysconfig.get_path("stdlib"))
+_PROGRAM = Path(twinstudio.__file__).parent
 LONGEST = 400
 LONGEST_TRACE = 20_000
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -31,7 +35,7 @@ def in_words(error: BaseException, plugin: str) -> str:
     elif isinstance(error, OSError) and error.errno in _NO_ROOM:
         text = disk(error)
     else:
-        text = f"raised {type(error).__name__}: {_text(error)}"
+        text = f"raised {type(error).__name__}: {_text(error)}".removesuffix(": ")
     return one_line(f"{plugin}: {text}{_place(error)}")
 
 
@@ -65,7 +69,16 @@ def _text(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    """Where it was raised: the last line of the plugin's, or of a library's that it uses."""
+    frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
-    return f" ({Path(frames[0].filename).name}, line {frames[0].lineno}, in {frames[0].name})"
+    own = [frame for frame in frames if not _is_ours(Path(frame.filename))]
+    last = (own or frames)[-1]
+    return f" ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether `file` is of Python or of Twinstudio, of which an author cannot change a line."""
+    inner = file.is_relative_to(_LIBRARY) and "site-packages" not in file.parts
+    return inner or file.is_relative_to(_PROGRAM) or not file.is_absolute()

@@ -132,7 +132,7 @@ def specify(  # noqa: PLR0913 - one argument a field
         inputs={key: _input(key, path, format_, name) for key, (format_, path) in given.items()},
         title=title or name,
         version=version,
-        draws=_at_least(draws, 1, "draws", name),
+        draws=_checked_draws(draws, kind, name),
         limit=_at_least(limit, 0.0, "limit", name),
         duration=_checked_duration(duration, kind, name),
         memory=_at_least(memory, 0, "memory", name),
@@ -195,6 +195,13 @@ def _checked_split(split: float | None, kind: str, held_out: list[str], where: s
             f"split is {share:g}", where=where, hint="a share to solve with, above 0 and below 1"
         )
     return float(share)
+
+
+def _checked_draws(draws: int, kind: str, where: str) -> int:
+    if draws != 1 and kind != "randomizer":
+        what = f"{draws} draws have no use: a {kind} draws nothing"
+        raise JobError(what, where=where, hint="leave draws out")
+    return _at_least(draws, 1, "draws", where)
 
 
 def _checked_duration(duration: float, kind: str, where: str) -> float:

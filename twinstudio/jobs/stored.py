@@ -5,6 +5,7 @@ JSON has no word for what is not finite: such a number is ``{"float": "nan"}``.
 """
 
 import io
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import numpy as np
 from twinstudio.model.errors import JobError, TwinstudioError
 from twinstudio.model.provenance import sha256
 from twinstudio.model.results import Change, Image, Patch, Result, Scalar, Series, Table
+from twinstudio.model.words import is_printable, sayable
 
 FOLDER = "results"
 RECORDING = "recording.mcap"
@@ -26,6 +28,7 @@ NAME = re.compile(r"^results/\w[\w.\-]*$", re.ASCII)
 INLINE_BYTES = 32_768
 """Records of results longer than this together go to a file of their own."""
 INLINE_POINTS = 500
+LONGEST_NAME = 300
 _REST = f"{FOLDER}/results.json"
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -110,11 +113,31 @@ def _checked(item: object, k: int, what: str) -> Result:
         result: Result = msgspec.convert(raw, type(item))
     except (msgspec.ValidationError, TypeError, ValueError, TwinstudioError) as error:
         text = str(error).replace("`", "")
-        raise JobError(f"result '{item.name}' of {what} is malformed: {text}") from error
-    problem = _problem(result)
+        name = sayable(str(item.name))
+        raise JobError(f"result '{name:.300}' of {what} is malformed: {text}") from error
+    problem = _bad_text(result) or _problem(result)
     if problem:
-        raise JobError(f"result '{item.name}' of {what}: {problem}")
+        raise JobError(f"result '{sayable(item.name):.300}' of {what}: {problem}")
     return result
+
+
+def _bad_text(result: Result) -> str:
+    """What in `result` cannot be shown or written as text, or ""."""
+    if not 0 < len(result.name) <= LONGEST_NAME or not is_printable(result.name):
+        return f"a name has 1 to {LONGEST_NAME} characters and none that control a terminal"
+    texts: list[object] = []
+    if isinstance(result, Scalar):
+        texts = [result.note]
+    elif isinstance(result, Table):
+        texts = [*result.columns, *result.units, *itertools.chain.from_iterable(result.rows)]
+    elif isinstance(result, Patch):
+        texts = [result.reason, *(part for c in result.changes for part in (c.key, c.value))]
+    for text in texts:
+        if isinstance(text, str) and text != sayable(text):
+            return f"{sayable(text)!r:.60} holds half a character, which cannot be written"
+        if isinstance(text, int) and not -(2**63) <= text < 2**64:
+            return "a whole number has more than 64 bits; make it a float"
+    return ""
 
 
 def _problem(result: Result) -> str:

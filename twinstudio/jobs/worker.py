@@ -36,6 +36,7 @@ from twinstudio.jobs.store import read_run
 from twinstudio.model.errors import JobError
 from twinstudio.model.params import make
 from twinstudio.model.provenance import digest, provenance
+from twinstudio.model.words import of_error
 from twinstudio.plugin.context import Cancelled
 
 SCRATCH = "scratch"
@@ -94,8 +95,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
-            continue  # the plugin closed it
+        except Exception:  # noqa: BLE001, S112 - the plugin closed it, or put its own there
+            continue
     voice.say(end)
     os._exit(0)
 
@@ -173,8 +174,9 @@ def _end(state: str, error: str, trace: str, execution: Execution, folder: Path)
     """The last word, once the results are on disk: success is claimed last."""
     try:
         kept = stored.write(folder, execution.results, execution.files)
-    except OSError as failure:
-        text = f"its results could not be kept: {mishap.disk(failure)}"
+    except Exception as failure:  # noqa: BLE001 - the last word must be said
+        why = mishap.disk(failure) if isinstance(failure, OSError) else of_error(failure)
+        text = f"its results could not be kept: {why}"
         return End(state="failed", error="; ".join(filter(None, (error, text))), trace=trace)
     return End(
         state=state,  # type: ignore[arg-type]

@@ -87,6 +87,8 @@ def from_text(kind: type[P], assignments: list[str], *, where: str = "") -> P:
         name, equals, text = word.partition("=")
         if not equals:
             raise ParamsError(f"'{word}' is no assignment", where=where, hint="write name=value")
+        if name in values:
+            raise ParamsError(f"'{name}' is given twice", where=where, hint="give it once")
         values[name] = _parsed(text, known.get(name))
     return make(kind, values, where=where)
 
@@ -112,6 +114,11 @@ def _field(kind: type[Params], info: msgspec.structs.FieldInfo, hint: Any) -> Fi
     meta = metas[0] if metas else msgspec.Meta()
     if not meta.description:
         raise ParamsError(f"parameter '{info.name}' of {kind.__qualname__} has no help text")
+    if get_origin(bare) is Literal and not all(isinstance(one, str) for one in get_args(bare)):
+        raise ParamsError(
+            f"parameter '{info.name}' of {kind.__qualname__} has choices that are no text",
+            hint="write each choice as a text",
+        )
     unit = (meta.extra or {}).get("unit", "")
     return Field(
         name=info.name,
