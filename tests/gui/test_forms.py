@@ -313,7 +313,7 @@ def strict(fault: BaseException | None, gate: threading.Event | None = None) -> 
     [
         (ValueError("low is above high"), "low is above high"),
         (RuntimeError("no luck"), "the check of its author failed: RuntimeError: no luck"),
-        (UntoldError(), "the check of its author failed: UntoldError"),
+        (UntoldError(), "the check of its author failed: UntoldError, whose text cannot be had"),
         (SystemExit(3), "the check of its author failed: SystemExit: 3"),
         (KeyboardInterrupt(), "the check of its author raised KeyboardInterrupt"),
     ],

@@ -34,7 +34,12 @@ def test_that_runs_are_listed_and_shown(call, run):
     listed = json.loads(call("list", "--json"))
     assert [(head["id"], head["state"]) for head in listed] == [(identity, "done")]
     shown = call("show", identity)
-    for words in ("test.dice (command)", "mean: ", "curve: 2000 points", "twin.behind = 0.1"):
+    for words in (
+        "test.dice (command)",
+        "│ mean",
+        "curve: a curve of 2000 points",
+        "twin.behind = 0.1",
+    ):
         assert words in shown
     plain = json.loads(call("show", identity, "--json"))
     assert plain["spec"]["seed"] == 7
@@ -68,7 +73,7 @@ def test_that_a_run_goes_out_in_and_away(call, run, store, tmp_path):
 def test_that_a_job_runs_from_the_command_line(spec, store, capsys):
     identity = runs.run_job_cli(spec("Dice"), store=store)
     assert store.load(identity).state == "done"
-    assert "mean: " in capsys.readouterr().out
+    assert "│ mean" in capsys.readouterr().out
     runs.run_job_cli(spec("Dice"), store=store, as_json=True)
     assert json.loads(capsys.readouterr().out)["state"] == "done"
     with pytest.raises(JobError, match=r"the data is odd.*runs show"):

@@ -98,8 +98,8 @@ def show_(run: Id, runs_dir: Folder = None, as_json: Json = False) -> None:
     if as_json:
         show.json({**plain_run(record), "results": [plain_result(result) for result in results]})
         return
-    _print_run(record)
-    print_results(results)
+    _print_run(record, store)
+    _print_results(record, results)
 
 
 def reproduce_(run: Id, runs_dir: Folder = None, as_json: Json = False) -> None:
@@ -244,8 +244,8 @@ def run_job_cli(spec: "JobSpec", *, store: "Store | None" = None, as_json: bool 
         told = {**plain_run(record), "results": list(map(plain_result, results))}
         _say(told, "", as_json=True)
     else:
-        _print_run(record)
-        print_results(results)
+        _print_run(record, kept)
+        _print_results(record, results)
     return view.id
 
 
@@ -304,7 +304,7 @@ def _say(value: object, text: str, *, as_json: bool) -> None:
         say_text(text)
 
 
-def _print_run(run: "Run") -> None:
+def _print_run(run: "Run", store: "Store") -> None:
     from twinstudio.jobs.memory import in_words
 
     spec = run.spec
@@ -328,36 +328,18 @@ def _print_run(run: "Run") -> None:
     lines |= {f"input {name}": given.path for name, given in spec.inputs.items()}
     lines |= {f"param {name}": value for name, value in spec.params.items()}
     lines |= {f"note {k + 1}": note for k, note in enumerate(run.notes)}
+    lines |= {"folder": store.folder / run.id, "files": ", ".join(sorted(run.files))}
     for name, value in lines.items():
         if value != "":
             print(f"{name:<12} {value}")
 
 
-def print_results(results: "tuple[Result, ...]") -> None:
-    """Print results one below the other."""
-    from twinstudio.model.results import Image, Patch, Scalar, Series, Table
+def _print_results(run: "Run", results: "tuple[Result, ...]") -> None:
+    """What a calibrator cannot tell is said; other figures may be without an interval."""
+    from twinstudio.cli import show
+    from twinstudio.report.numbers import DASH
 
-    for number, result in enumerate(results, 1):
-        if isinstance(result, Scalar):
-            interval = f"  95 %: {result.low:.6g} to {result.high:.6g}"
-            print(
-                f"{result.name}: {result.value:.6g} {result.unit}{interval} {result.note}".rstrip()
-            )
-        elif isinstance(result, Series):
-            print(f"{result.name}: {len(result.x)} points, {result.y_unit} over {result.x_unit}")
-        elif isinstance(result, Table):
-            headings = zip(result.columns, result.units, strict=True)
-            view = new_view(*(f"{name} [{unit}]" if unit else name for name, unit in headings))
-            for row in result.rows:
-                view.add_row(*("-" if cell is None else str(cell) for cell in row))
-            print(f"{result.name}:")
-            say_text(view)
-        elif isinstance(result, Image):
-            print(f"{result.name}: {result.format}, {len(result.data)} bytes")
-        elif isinstance(result, Patch):
-            print(f"{result.name} (result {number}): {result.reason}")
-            for change in result.changes:
-                print(f"  {change.key} = {change.value}")
+    show.results(results, unknown="no interval" if run.spec.kind == "calibrator" else DASH)
 
 
 def _print_differences(title: str, sides: tuple[str, str], found: "tuple[Difference, ...]") -> None:

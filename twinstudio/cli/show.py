@@ -11,7 +11,7 @@ from rich.table import Table
 from twinstudio.bench.row import Row
 from twinstudio.model.gaps import Figures, GapTable, JointGap, Lag
 from twinstudio.model.measured import Measured
-from twinstudio.model.results import Scalar
+from twinstudio.model.results import Image, Patch, Result, Scalar, Series
 from twinstudio.model.results import Table as TableResult
 from twinstudio.report.metrics import interval
 from twinstudio.report.numbers import DASH, number
@@ -27,6 +27,7 @@ HEADINGS = (
 )
 FLOOR = 4
 NONE = "-"
+UNBOUNDED = 10_000
 
 
 def json(value: Any) -> None:
@@ -60,33 +61,84 @@ def metrics(measured: Sequence[Measured]) -> None:
         if one.error:
             continue
         params = ", ".join(f"{name}={value}" for name, value in one.params.items())
-        scalars = [result for result in one.results if isinstance(result, Scalar)]
         console.print(f"\n{one.title or one.plugin}: {one.name}", highlight=False)
         if params:
             console.print(f"with {params}", highlight=False)
-        if scalars:
-            console.print(figures(scalars))
-        for result in one.results:
-            if isinstance(result, TableResult):
-                console.print(result_table(result))
-            elif not isinstance(result, Scalar):
-                what = type(result).__name__.lower()
-                console.print(f"{result.name}: a {what}, see --html or --json", highlight=False)
+        results(one.results, elsewhere=", see --html or --json")
         if not one.results:
             console.print("nothing to measure", highlight=False)
 
 
+def results(found: Sequence[Result], *, unknown: str = DASH, elsewhere: str = "") -> None:
+    """Print results of a plugin in SI: all figures first, then the rest in its order.
+
+    A patch has its number, by which it is promoted. unknown: as in `figures`.
+    elsewhere: said behind what a terminal cannot draw.
+    """
+    console = _console()
+    scalars = [result for result in found if isinstance(result, Scalar)]
+    if scalars:
+        console.print(figures(scalars, unknown=unknown))
+    for count, result in enumerate(found, 1):
+        if isinstance(result, TableResult):
+            console.print(_fitting(result, console))
+        elif not isinstance(result, Scalar):
+            text = _in_words(result, count)
+            console.print(text if isinstance(result, Patch) else text + elsewhere, highlight=False)
+
+
+def _in_words(result: Series | Image | Patch, count: int) -> str:
+    if isinstance(result, Series):
+        units = f"{_unit(result.y_unit) or '1'} over {_unit(result.x_unit) or '1'}"
+        return f"{result.name}: a curve of {len(result.x)} points, {units}"
+    if isinstance(result, Image):
+        return f"{result.name}: a picture, {result.format}, {len(result.data)} bytes"
+    changes = [f"  {change.key} = {change.value}" for change in result.changes]
+    return "\n".join([f"{result.name} (result {count}): {result.reason}", *changes])
+
+
 def figures(figures: Sequence[Scalar], *, title: str = "", unknown: str = DASH) -> Table:
-    """Figures in SI with their intervals; unknown: said where there is none."""
+    """Figures in SI with their intervals, and notes if there are any.
+
+    unknown: said where there is no interval; a column of dashes is left out.
+    """
+    told = [interval(one) for one in figures]
+    noted = any(one.note for one in figures)
+    known = unknown != DASH or any(one != DASH for one in told)
     view = Table(title=title or None)
-    for head in ("figure", "value", "unit", "interval", "note"):
-        view.add_column(head, justify="right" if head in ("value", "interval") else "left")
-    for one in figures:
-        unit = "" if one.unit == "1" else one.unit
-        told = interval(one)
-        value = number(one.value, digits=4)
-        view.add_row(one.name, value, unit, unknown if told == DASH else told, one.note)
+    view.add_column("figure")
+    view.add_column("value", justify="right")
+    view.add_column("unit")
+    if known:
+        view.add_column("95 % interval", justify="right")
+    if noted:
+        view.add_column("note")
+    for one, span in zip(figures, told, strict=True):
+        cells = [one.name, number(one.value, digits=4), _unit(one.unit)]
+        cells += [unknown if span == DASH else span] if known else []
+        cells += [one.note] if noted else []
+        view.add_row(*cells)
     return view
+
+
+def _fitting(table: TableResult, console: Console) -> Table:
+    """`table` as it is, or on its side where its columns are too many to be read."""
+    upright = result_table(table)
+    wanted = console.measure(upright, options=console.options.update(width=UNBOUNDED)).maximum
+    if wanted <= console.width or len(table.columns) <= len(table.rows) + 1:
+        return upright
+    view = Table(title=table.name)
+    view.add_column("row", no_wrap=True)
+    for k in range(len(table.rows)):
+        view.add_column(f"{k + 1}", justify="right")
+    for k, (column, unit) in enumerate(zip(table.columns, table.units, strict=True)):
+        head = f"{column} [{unit}]" if _unit(unit) else column
+        view.add_row(head, *(_cell(row[k]) for row in table.rows))
+    return view
+
+
+def _unit(name: str) -> str:
+    return "" if name == "1" else name
 
 
 def result_table(table: TableResult) -> Table:
@@ -94,7 +146,7 @@ def result_table(table: TableResult) -> Table:
     view = Table(title=table.name)
     for column, unit in zip(table.columns, table.units, strict=True):
         words = not unit and any(isinstance(row[len(view.columns)], str) for row in table.rows)
-        head = f"{column}\n[{unit}]" if unit else column
+        head = f"{column}\n[{unit}]" if _unit(unit) else column
         view.add_column(head, justify="left" if words else "right")
     for row in table.rows:
         view.add_row(*(_cell(cell) for cell in row))
