@@ -11,8 +11,6 @@ speed, load or heat can only take energy out of them.
 import math
 from typing import Any
 
-import numpy as np
-
 from twinstudio.mechanisms.compiled import compiled
 
 RIGID = 0
@@ -161,14 +159,6 @@ def stored(contact: Any) -> float:
         if contact.spring > 0.0:
             energy += 0.5 * contact.bristle[k] ** 2 * (k + 1) / contact.spring
     return energy
-
-
-def contact_row(elements: int) -> Any:
-    """A relaxed contact by itself, as a row that compiled code reads and writes."""
-    kind = np.dtype(CONTACT, align=True)
-    row = np.zeros(1, dtype=kind).view(np.recarray)
-    row.elements = elements
-    return row
 
 
 CONTACT = [

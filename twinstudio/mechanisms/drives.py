@@ -1,5 +1,7 @@
 """The drives of all joints of a robot: state, parameters, and one compiled step."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,18 @@ Floats = NDArray[np.float64]
 LONG_AGO = 2**62
 AHEAD = 4096
 """Random numbers drawn at a time."""
+
+
+class Tables(NamedTuple):
+    """What `kernel.advance` works on, for loops over many steps that are compiled themselves.
+
+    In such a loop the random delays of commands repeat after some thousand commands.
+    """
+
+    common: Any
+    joints: Any
+    states: Any
+    line: Any
 
 
 class JointDrives:
@@ -53,7 +67,7 @@ class JointDrives:
         self._line = (
             np.zeros((room, 2), dtype=np.int64),
             np.zeros((room, joints)),
-            np.zeros(AHEAD + 1, dtype=np.int64),
+            np.zeros(AHEAD, dtype=np.int64),
         )
         self._jitters = path.jitter > 0.0 and path.jitter_kind != "fixed"
 
@@ -86,7 +100,7 @@ class JointDrives:
         self._common["drawn"] = 0
         if self._jitters:
             late = draw(self.drive.command, self._shortest, AHEAD, self._late_rng)
-            self._line[2][:AHEAD] = late
+            self._line[2][:] = late
 
     def effort(
         self,
@@ -131,6 +145,11 @@ class JointDrives:
         sense(self._common, self._joints, self._states, truth, self._told, noise)
         self._used += len(self._noise) > 1
         return self._told[0], self._told[1], self._told[2]
+
+    @property
+    def tables(self) -> Tables:
+        """Parameters and state as the kernel has them; not copies."""
+        return Tables(self._common, self._joints, self._states, self._line)
 
     @property
     def temperatures(self) -> Floats:

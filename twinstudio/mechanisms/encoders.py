@@ -47,7 +47,7 @@ def sense(
         q, v = position[j], velocity[j]
         if not c.secondary:
             if p.geared:
-                q, v = s.rotor + 0.5 * c.step * s.rotor_speed, s.rotor_speed
+                q, v = s.rotor + s.early * s.rotor_speed, s.rotor_speed
             else:
                 q = rotor_at(q, p)
         q += p.bias + p.noise * noise[0, j]

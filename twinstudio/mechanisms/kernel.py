@@ -30,9 +30,10 @@ Ints = NDArray[np.int64]
 
 MOST_PARTS = 16
 FINE = 0.5
-"""Largest product of a part and a rate of controller or gear."""
-SMOOTH = 1.5
-"""The same, up to which the trapezoidal rule is used."""
+"""Largest product of a part of a step and a natural frequency of controller or gear."""
+SMOOTH = 1.0
+"""Product of a step and the gear's natural frequency, above which it is solved in one part
+and by backward Euler, with the link moved as the engine will move it."""
 IDEAL_GAIN = 0.1
 """Share of the position error that an ideal drive corrects in a step: PyBullet's own."""
 
@@ -58,7 +59,7 @@ def advance(
     if c.sent == 0:
         c.start = now
     before = c.sent
-    send(c, stamps, values, late[c.drawn], now, target)
+    send(c, stamps, values, late[c.drawn % len(late)], now, target)
     c.drawn += c.sent - before
     for j in range(len(effort)):
         p, s = joints[j], states[j]
@@ -93,14 +94,16 @@ def _direct(c: Any, p: Any, s: Any, link: tuple[float, float, float, float]) -> 
     q, v, total = position, velocity, 0.0
     for _ in range(parts):
         motor = motor_effort(c, p, s, span, (q, v, load, inertia))
+        drive = (mass + s.grip) * v + motor - load
         if p.rubs:
-            after = rub(c, p, s, span, (mass, mass * v + motor - load, v, load))
-            friction = motor - load - mass * (after - v)
-            s.loss += friction * after / parts
+            after = rub(c, p, s, span, (mass + s.grip, drive, v, load))
+            stretch_on(c, s, span * after)
         else:
-            friction = 0.0
-            after = v + span / inertia * (motor - load)
-        total += motor - friction
+            after = drive / (mass + s.grip)
+        motor = settle(s, motor, after - v)
+        through = load + mass * (after - v)
+        s.loss += (motor - through) * after / parts
+        total += through
         v = after
         q += span * v
     s.ahead = q - position if p.rubs else 0.0
@@ -116,42 +119,60 @@ def _geared(c: Any, p: Any, s: Any, link: tuple[float, float, float, float]) -> 
     """
     position, velocity, load, inertia = link
     parts = _prepare_gear(c, p, s, inertia)
-    span, theta = s.span, s.theta
+    place, v, total = position - s.early * velocity, velocity, 0.0
     s.loss = 0.0
-    place, v, total = position - 0.5 * c.step * velocity, velocity, 0.0
-    mobility = span / inertia
     for _ in range(parts):
         w = s.rotor_speed
         bend = 1.0 + p.error * p.error_order * math.cos(p.error_order * s.rotor + p.error_phase)
         twist = s.rotor + wave(s.rotor, p.error, p.error_order, p.error_phase) - place
-        seen = s.rotor + 0.5 * c.step * w
-        motor = motor_effort(c, p, s, span, (seen, w, s.through, p.armature))
-        rel = bend * w - v
-        side = touching(s, twist, rel) if s.half > 0.0 else 1.0
-        through, after = 0.0, w
-        for attempt in range(2):
-            fixed = slope = 0.0
-            if side != 0.0:
-                fixed, slope = coupling(s, twist, rel, side)
-                fixed, slope = seen_by_rotor(fixed, slope, v, load, mobility)
-            mass = p.armature / span + bend * bend * slope
-            drive = p.armature / span * w + motor - bend * fixed
-            after = rub(c, p, s, span, (mass, drive, w, load))
-            through = fixed + slope * bend * after
-            if side == 0.0 or s.half == 0.0 or side * through >= 0.0 or attempt == 1:
-                break
-            side = 0.0
-        if side == 0.0:
-            through = 0.0
-        moved = v + mobility * (through - load)
-        s.rotor += span * ((1.0 - theta) * w + theta * after)
-        place += span * ((1.0 - theta) * v + theta * moved)
-        friction = motor - bend * through - p.armature / span * (after - w)
-        s.loss += friction * after / parts
+        seen = s.rotor + s.early * w
+        motor = motor_effort(c, p, s, s.span, (seen, w, s.through, p.armature))
+        after = _engaged(c, p, s, (motor, bend, twist, v, load, inertia))
+        moved = v + s.span / inertia * (s.through - load)
+        s.rotor += s.span * ((1.0 - s.theta) * w + s.theta * after)
+        place += s.span * ((1.0 - s.theta) * v + s.theta * moved)
+        motor = settle(s, motor, after - w)
+        rubbed = motor - bend * s.through - p.armature / s.span * (after - w)
+        s.loss += rubbed * after / parts
         s.rotor_speed, v = after, moved
-        s.through = through
-        total += through
+        total += s.through
     return total / parts
+
+
+@compiled
+def _engaged(
+    c: Any, p: Any, s: Any, ends: tuple[float, float, float, float, float, float]
+) -> float:
+    """Speed of the rotor after a part; the effort of the gear goes into the state.
+
+    ends: the motor's effort, turns of the rotor a turn of the link's side of it (1 without
+    kinematic error), twist; speed, load and inertia of the link.
+    """
+    motor, bend, twist, v, load, inertia = ends
+    w, mobility = s.rotor_speed, s.span / inertia
+    rel = bend * w - v
+    side = touching(s, twist, rel) if s.half > 0.0 else 1.0
+    fixed = slope = 0.0
+    if side != 0.0:
+        fixed, slope = coupling(s, twist, rel, side)
+        fixed, slope = seen_by_rotor(fixed, slope, v, load, mobility)
+    after = _turned(c, p, s, (motor, bend, fixed, slope, load))
+    s.through = fixed + slope * bend * after
+    if s.half > 0.0 and side * s.through < 0.0:
+        # Flanks do not pull: they part within this part of the step.
+        s.through = 0.0
+        after = _turned(c, p, s, (motor, bend, 0.0, 0.0, load))
+    stretch_on(c, s, s.span * after)
+    return after
+
+
+@compiled
+def _turned(c: Any, p: Any, s: Any, shaft: tuple[float, float, float, float, float]) -> float:
+    """Speed of the rotor against a gear that carries fixed + slope bend w, and friction."""
+    motor, bend, fixed, slope, load = shaft
+    mass = p.armature / s.span + s.grip
+    drive = mass * s.rotor_speed + motor - bend * fixed
+    return rub(c, p, s, s.span, (mass + bend * bend * slope, drive, s.rotor_speed, load))
 
 
 @compiled
@@ -159,14 +180,15 @@ def _prepare_gear(c: Any, p: Any, s: Any, inertia: float) -> int:
     """Set the gear's numbers for this step; returns into how many parts it is cut."""
     reduced = 1.0 / (1.0 / p.armature + 1.0 / inertia)
     rate = math.sqrt(p.gear_stiffness / reduced)
-    parts = max(_parts(p, c.step, p.armature), _count(rate * c.step))
-    s.span = c.step / parts
-    s.half, s.damping = p.half, p.gear_damping
-    s.stiffness = p.gear_stiffness
+    s.half, s.damping, s.stiffness = p.half, p.gear_damping, p.gear_stiffness
+    if 0.0 < rate * c.step < SMOOTH and p.gear_damping * c.step / reduced < SMOOTH:
+        parts = max(_parts(p, c.step, p.armature), _count(rate * c.step))
+        s.span, s.theta, s.early = c.step / parts, 0.5, 0.5 * c.step
+        return parts
+    s.span, s.theta, s.early = c.step, 1.0, 0.0
     if s.stiffness == 0.0:
         s.stiffness = FLANK * reduced / (s.span * s.span)
-    s.theta = 0.5 if math.sqrt(s.stiffness / reduced) * s.span < SMOOTH else 1.0
-    return parts
+    return 1
 
 
 @compiled
@@ -177,18 +199,18 @@ def _count(product: float) -> int:
 @compiled
 def _parts(p: Any, step: float, inertia: float) -> int:
     """Parts into which a step is cut for the controller of a motor that moves `inertia`."""
-    damped = p.damping * step / inertia
-    stiff = math.sqrt(p.stiffness / inertia) * step
-    return _count(max(damped, stiff))
+    return _count(math.sqrt(p.stiffness / inertia) * step)
 
 
 @compiled
 def motor_effort(
     c: Any, p: Any, s: Any, span: float, shaft: tuple[float, float, float, float]
 ) -> float:
-    """Effort of the motor over a part of a step, ripple included.
+    """Effort of the motor at the start of a part of a step, ripple included.
 
-    shaft: position and speed of the motor, load and inertia against which it works.
+    shaft: position and speed of the motor, load and inertia against which it works. By how
+    much the effort falls with the speed within the part goes into the state as `grip`, so
+    that a controller's damping is stable for any step.
     """
     position, speed, load, inertia = shaft
     seen = position + p.bias
@@ -198,18 +220,31 @@ def motor_effort(
     if c.controlled:
         demand = c.feedforward * s.model + p.stiffness * error + s.integral
         demand += p.damping * (c.velocity_feedforward * s.wanted_speed - speed)
+        fall = p.damping + p.stiffness * span * (s.theta == 1.0)
     else:
-        pace = inertia / (c.step * c.sharing)
-        demand = load + pace * (IDEAL_GAIN * error / c.step - speed)
+        fall = inertia / (c.step * c.sharing)
+        demand = load + fall * (IDEAL_GAIN * error / c.step - speed)
     allowed = _saturated(p, demand, speed, load, inertia / span)
     if allowed == demand:
         s.integral += p.integral_rate * span * error
-    if p.current_rate > 0.0:
-        s.drive += (1.0 - math.exp(-p.current_rate * span)) * (allowed - s.drive)
     else:
-        s.drive = allowed
-    s.motor = s.drive * (1.0 + c.magnet * (s.winding - REFERENCE))
-    s.motor += wave(position, p.ripple, p.ripple_order, p.ripple_phase)
+        fall = 0.0
+    quick = 1.0
+    if p.current_rate > 0.0:
+        quick = 1.0 - math.exp(-p.current_rate * span)
+    s.drive += quick * (allowed - s.drive)
+    s.strength = 1.0 + c.magnet * (s.winding - REFERENCE)
+    s.grip = fall * quick * s.strength
+    s.motor = s.drive * s.strength + wave(position, p.ripple, p.ripple_order, p.ripple_phase)
+    return float(s.motor)
+
+
+@compiled
+def settle(s: Any, motor: float, gained: float) -> float:
+    """Effort of the motor at the end of a part in which its speed `gained` so much."""
+    change = s.grip * gained
+    s.motor = motor - change
+    s.drive -= change / s.strength
     return float(s.motor)
 
 
@@ -234,7 +269,7 @@ def _saturated(p: Any, demand: float, speed: float, load: float, mass: float) ->
 
 @compiled
 def rub(c: Any, p: Any, s: Any, span: float, shaft: tuple[float, float, float, float]) -> float:
-    """Speed after a part of a step against friction, whose bristles move on.
+    """Speed after a part of a step against friction.
 
     shaft: inertia over the part with whatever else grows with the speed; effort that could
     bring it to rest within the part; speed; effort of the link's surroundings.
@@ -247,14 +282,11 @@ def rub(c: Any, p: Any, s: Any, span: float, shaft: tuple[float, float, float, f
     s.high = max(level * (1.0 + p.asymmetry) + surplus, 0.0)
     s.low = -max(level * (1.0 - p.asymmetry) + surplus, 0.0)
     mass += p.viscous * thinning(s.case, p) + p.quadratic * abs(speed)
-    after = end_speed(c.contact, mass, drive - p.offset, span, s)
-    if s.spring > 0.0:
-        stretch(c.contact, span * after, s)
-    return after
+    return end_speed(c.contact, mass, drive - p.offset, span, s)
 
 
 @compiled
 def stretch_on(c: Any, s: Any, travel: float) -> None:
-    """Move bristles by what the joint travelled otherwise than foreseen."""
+    """Move the bristles, if there are any, by `travel` [rad | m]."""
     if s.spring > 0.0 and travel != 0.0:
         stretch(c.contact, travel, s)

@@ -49,10 +49,12 @@ STATE = np.dtype(
         *_whole("taken sent"),
         *_floats("reference slope wanted wanted_speed integral drive motor model"),
         *_floats("rotor rotor_speed last ahead winding case current loss"),
-        *_floats("span stiffness damping half theta through"),
+        *_floats("grip strength span early stiffness damping half theta through"),
         *CONTACT,
     ],
     align=True,
 )
 """What a joint remembers. last: its position at the step before; ahead: how far the
-bristles went then. span to theta: the gear over a part of the step; through: its effort."""
+bristles went then. grip: how the motor's effort falls with its speed; strength: factor of
+the drive gain. span to theta: the gear over a part of the step; through: its effort; early:
+how long before the step's stamp the rotor's state is valid [s]."""

@@ -47,8 +47,8 @@ _SWITCH: dict[Mechanism, Callable[[Drive], Drive]] = {
     "armature": _without("motor", armature=()),
     "backlash": _without("transmission", backlash=()),
     "compliance": _without("transmission", stiffness=(), damping=()),
-    "ripple": _without("transmission", ripple=()),
-    "kinematic_error": _without("transmission", error=()),
+    "ripple": _without("transmission", ripple=(), ripple_order=(), ripple_phase=()),
+    "kinematic_error": _without("transmission", error=(), error_order=(), error_phase=()),
     "friction": _unset("friction", Friction()),
     "thermal": _unset("thermal", Thermal()),
     "cable": _unset("cable", Cable()),
@@ -76,7 +76,9 @@ def in_effect(drive: Drive) -> Drive:
 
 def is_empty(drive: Drive) -> bool:
     """Whether nothing of `drive` changes the effort of a joint."""
-    bare = _SWITCH["sensors"](drive)
+    bare = _without("motor", drive_gain=())(_SWITCH["sensors"](drive))
+    if not drive.thermal.resistance:
+        bare = _SWITCH["thermal"](bare)
     return msgspec.structs.replace(bare, off=()) == Drive()
 
 

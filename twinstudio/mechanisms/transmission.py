@@ -12,7 +12,7 @@ import numpy as np
 
 from twinstudio.mechanisms.compiled import compiled
 
-FLANK = 1e3
+FLANK = 1e6
 """Stiffness of flanks without elasticity, in reduced inertias over squared time step."""
 
 
@@ -56,8 +56,8 @@ def coupling(gear: Any, twist: float, rel: float, side: float) -> tuple[float, f
 
 @compiled
 def touching(gear: Any, twist: float, rel: float) -> float:
-    """Side of the play, +-1, that a part's middle without contact reaches; 0 for none."""
-    ahead = twist + 0.5 * gear.span * rel
+    """Side of the play, +-1, that would be passed without contact; 0 for none."""
+    ahead = twist + gear.theta * gear.span * rel
     if ahead > gear.half:
         return 1.0
     if ahead < -gear.half:
