@@ -49,6 +49,23 @@ def test_that_a_broken_wheel_is_refused_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_that_a_missing_build_tool_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    project = write_project("acme-unbuilt", "metric", tmp_path)
+    settings = project / "pyproject.toml"
+    text = settings.read_text().replace("hatchling.build", "acme_builder.build")
+    settings.write_text(text.replace('"hatchling>=1.25"', ""))
+    with pytest.raises(PluginError, match=r"there is no 'acme_builder' here; .* -m pip install"):
+        install.plan(str(project), offline=True)
+
+
+def test_that_what_is_there_already_is_not_told(tmp_path: Path) -> None:
+    project = write_project("acme-quiet", "metric", tmp_path)
+    lines: list[str] = []
+    install.plan(str(project), lines.append, offline=True)
+    assert any("acme-quiet" in line for line in lines)
+    assert not any("already satisfied" in line for line in lines)
+
+
 def test_that_an_index_that_does_not_answer_is_said_plainly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

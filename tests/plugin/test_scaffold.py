@@ -40,18 +40,40 @@ def test_that_new_plugins_pass_mypy_strict(tmp_path: Path, pytestconfig: pytest.
     files = []
     for kind in KINDS:
         project = write_project(f"acme-{kind}", kind, tmp_path)
-        files += [str(project / f"acme_{kind}" / "plugin.py")]
+        files += [
+            str(project / f"acme_{kind}" / "plugin.py"),
+            *map(str, project.glob("tests/*.py")),
+        ]
     kept = pytestconfig.cache  # a warm start takes a tenth of the time
     cache = kept.mkdir("mypy-of-templates") if kept is not None else tmp_path / "cache"
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), *files],
         cwd=tmp_path,
+        env=os.environ | {"MYPYPATH": os.pathsep.join(str(p) for p in tmp_path.glob("acme-*"))},
         capture_output=True,
         text=True,
         timeout=200,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("owner", ["acme", "zeta"])
+def test_that_new_projects_need_no_formatting(owner: str, tmp_path: Path) -> None:
+    for kind in KINDS:
+        write_project(f"{owner}-{kind}", kind, tmp_path)
+    for command in (["check", "--select", "E,F,I,W", "--no-cache"], ["format", "--check"]):
+        done = subprocess.run(
+            ["ruff", *command, "."],
+            cwd=tmp_path,
+            env=os.environ
+            | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_that_the_test_of_a_new_project_runs(tmp_path: Path) -> None:

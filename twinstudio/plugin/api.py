@@ -22,6 +22,7 @@ from twinstudio.plugin.kinds import (
     Randomizer,
     ResidualLearner,
     Results,
+    Samples,
     SourceBridge,
 )
 from twinstudio.plugin.slots import InputSlot
@@ -51,6 +52,7 @@ __all__ = [
     "ResidualLearner",
     "Result",
     "Results",
+    "Samples",
     "Scalar",
     "Scene",
     "Series",

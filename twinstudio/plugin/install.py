@@ -23,6 +23,8 @@ from twinstudio.plugin.manifest import GROUP
 
 NOTE = "A plugin runs with all your rights: install only what you trust."
 Say = Callable[[str], None]
+_THERE = "Requirement already satisfied:"
+_NO_BUILDER = re.compile(r"(?:ModuleNotFoundError: No module named|Cannot import) '(\w+)[.\w]*'")
 _UNREACHABLE = re.compile(
     r"NewConnectionError|Failed to establish|name resolution|getaddrinfo|timed out|Timeout"
     r"|Network is unreachable|Connection refused|ProxyError|Cannot connect to proxy|SSLError"
@@ -61,9 +63,9 @@ def plan(
     """What installing `what` would change; installs nothing.
 
     what: a wheel, the folder of a project, or a package's name as pip takes it.
-    say: gets each line of pip. offline: ask no index, and build with what is installed.
-    stop: ends it when set. Raises PluginError, also when the index cannot be reached,
-    and Stopped.
+    say: gets each line of pip that tells something. offline: ask no index, and build
+    with what is installed. stop: ends it when set. Raises PluginError, also when the
+    index cannot be reached, and Stopped.
     """
     _allowed()
     with tempfile.TemporaryDirectory(prefix="twinstudio-plan-") as folder:
@@ -145,7 +147,12 @@ def _pip(arguments: Sequence[str], say: Say, what: str, stop: threading.Event | 
     common = ["--disable-pip-version-check", "--no-input", "--no-color"]
     if arguments[0] == "install":
         common += ["--progress-bar", "off"]
-    ended = pipchild.run([*arguments, *common], say, stop or threading.Event())
+
+    def heard(line: str) -> None:
+        if not line.startswith(_THERE):  # one for every package that Twinstudio needs
+            say(line)
+
+    ended = pipchild.run([*arguments, *common], heard, stop or threading.Event())
     if ended.status and ended.stopped:
         raise Stopped(f"pip was stopped before '{what}' was done")
     if ended.status < 0:
@@ -169,6 +176,11 @@ def _failure(lines: Sequence[str], what: str) -> PluginError:
     if "No matching distribution found" in text:
         hint = f"write './{what}' for the folder" if Path(what).is_dir() else _last_error(lines)
         return PluginError(f"'{what}' or something it needs is not to be found", hint=hint)
+    builder = _NO_BUILDER.search(text)
+    if builder:
+        name = builder[1]
+        hint = f"'{sys.executable} -m pip install {name}' brings it, or install without offline"
+        return PluginError(f"'{what}' cannot be built: there is no '{name}' here", hint=hint)
     return PluginError(f"pip could not handle '{what}'", hint=_last_error(lines))
 
 

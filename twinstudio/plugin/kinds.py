@@ -27,6 +27,7 @@ P = TypeVar("P", bound=Params)
 Floats = NDArray[np.float64]
 Logs = Mapping[str, Block]
 Results = Sequence[Result]
+Samples = tuple[Stamps, Floats]
 
 
 class Plugin(ABC, Generic[P]):
@@ -63,7 +64,7 @@ class SourceBridge(Plugin[P]):
         """What it will deliver; asked once, before `blocks`."""
 
     @abstractmethod
-    def blocks(self, context: JobContext, params: P) -> Iterator[tuple[Stamps, Floats]]:
+    def blocks(self, context: JobContext, params: P) -> Iterator[Samples]:
         """Yield (stamps ns int64[n], values float64[n, width]) until the job is cancelled."""
 
 

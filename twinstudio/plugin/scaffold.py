@@ -52,15 +52,17 @@ def write_project(name: str, kind: str, folder: Path) -> Path:
 
 
 def names_of(name: str, kind: str) -> dict[str, str]:
-    """Everything in a project that is called after it: package, id, class, title."""
+    """Everything in a project that is called after it: package, id, class, imports, title."""
     words = re.split(r"[-_]", name)
     owner, rest = words[0], words[1:] or [kind]
+    cls = "".join(word.capitalize() for word in words)
     return {
         "name": name,
         "kind": kind,
         "package": "_".join(words),
         "id": f"{owner}.{'_'.join(rest)}",
-        "cls": "".join(word.capitalize() for word in words),
+        "cls": cls,
+        "names": ", ".join(sorted((cls, "Params"))),
         "title": " ".join(rest).capitalize(),
         "help": HELP[kind],
     }

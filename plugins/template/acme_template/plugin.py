@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import numpy as np
-
 from twinstudio.plugin import api
 
 
