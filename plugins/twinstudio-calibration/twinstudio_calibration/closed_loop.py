@@ -1,0 +1,378 @@
+"""Closed-loop trajectory fit: gains, saturation, stiction and delays by simulating the drive."""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from scipy import signal
+
+from twinstudio.plugin import api
+from twinstudio_calibration import closed_fit as fitting
+from twinstudio_calibration.closed_fit import Found, Problem
+from twinstudio_calibration.friction_axes import (
+    EDGES,
+    default_cutoff,
+    longest,
+    measured_effort,
+    whole_mass,
+)
+from twinstudio_calibration.linearised import linear
+from twinstudio_calibration.logs import Floats, JointLog, joint_logs
+from twinstudio_calibration.rigid_body import RigidBody, rigid_body
+from twinstudio_calibration.simulation import Drive, Record, rollout
+from twinstudio_calibration.telemetry import defects
+
+METHOD = "95 %, linearised at the best rollout, residuals correlated in time (Newey-West)"
+DRIVES = "closed loop"
+LEAST_SECONDS = 3.0
+SATURATED = 0.005
+"""Share of samples at the largest effort from which the limit is fitted."""
+FOLLOWS = 0.5
+"""Share of the effort's variance that the controller's law must explain at the start."""
+
+
+class Params(api.Params, frozen=True):
+    """How the log is cut."""
+
+    segment: Annotated[
+        float, api.si("s", low=0.2, high=60.0, about="Length of a segment of multiple shooting")
+    ] = 2.0
+    starts: Annotated[int, api.about("Random starts beside the first guess", low=0, high=200)] = 8
+
+
+class ClosedLoop(api.Calibrator[Params]):
+    """Simulates each joint's loop under the logged commands until it moves as the log does."""
+
+    id = "twinstudio.closed_loop"
+    params = Params
+
+    def check(self, logs: api.Logs, scene: api.Scene, params: Params) -> Sequence[api.Finding]:
+        """Defects, commands of position, and efforts that follow from them."""
+        found = joint_logs(logs, scene.robot.joints)
+        if not found:
+            text, hint = "no log has joint positions", "record position, effort and command"
+            return [api.Finding(text, fatal=True, hint=hint)]
+        body = rigid_body(scene)
+        log = next(iter(found.values()))
+        needs = ["command_position"]
+        if measured_effort(log, scene) is None:
+            needs.append("effort")
+        least = max(LEAST_SECONDS, params.segment)
+        findings = defects(log, needs=needs, least_seconds=least, revolute=body.revolute)
+        if len(found) > 1:
+            findings.append(api.Finding(f"{len(found)} logs: the first alone is fitted"))
+        if not any(finding.fatal for finding in findings):
+            findings += _strangers(longest(log), scene, body, params)
+        return findings
+
+    def solve(
+        self, context: api.JobContext, logs: api.Logs, scene: api.Scene, params: Params
+    ) -> api.Results:
+        """Parameters of every joint with intervals, and the patch."""
+        body = rigid_body(scene)
+        log = longest(next(iter(joint_logs(logs, scene.robot.joints).values())))
+        results: list[api.Result] = []
+        fits = []
+        for k, joint in enumerate(body.joints):
+
+            def progress(share: float, k: int = k, joint: str = joint) -> None:
+                context.progress((k + share) / len(body.joints), joint)
+
+            progress(0.0)
+            problem = problem_of(log, scene, body, k, params, progress)
+            found = fitting.fit(problem, context.rng, params.starts)
+            fits.append(found)
+            results += scalars(joint, found, body.revolute[k])
+        results.append(drives_table(body.joints, fits))
+        results.append(patch(fits, body))
+        return results
+
+    def validate(self, logs: api.Logs, scene: api.Scene, solved: api.Results) -> api.Results:
+        """Free run from the first state under the commands: how far motion and effort are off."""
+        body = rigid_body(scene)
+        drives = drives_of(solved)
+        results: list[api.Result] = []
+        for name, log in joint_logs(logs, scene.robot.joints).items():
+            usable = log.command_position is not None and log.duration > 1.0
+            if usable and measured_effort(log, scene) is not None:
+                results += score(name, longest(log), scene, body, drives)
+        return results
+
+
+def record_of(
+    log: JointLog, scene: api.Scene, body: RigidBody, joint: int, segment: float
+) -> Record:
+    """What drives the simulation of one joint, ends that filters spoil cut off."""
+    step = log.interval
+    cutoff = default_cutoff(1.0 / step)
+    time = log.time[0] + step * np.arange(int(log.duration / step + 1e-6) + 1)
+    told = measured_effort(log, scene)
+    assert told is not None
+    assert log.command_position is not None
+    raw, effort, command = (_even(log, x, time) for x in (log.position, told, log.command_position))
+    b, a = signal.butter(4, 2.0 * cutoff * step)
+    position = signal.filtfilt(b, a, raw, axis=0)
+    velocity = np.gradient(position, step, axis=0, edge_order=2)
+    acceleration = np.gradient(velocity, step, axis=0, edge_order=2)
+    inertia, load = _others(body, joint, (position, velocity, acceleration))
+    keep = slice(round(EDGES / cutoff / step), -round(EDGES / cutoff / step))
+    count = len(time[keep])
+    length = max(1, round(segment / step))
+    starts = np.arange(0, max(count - length // 2, 1), length)
+    columns = (command[:, joint], position[:, joint], velocity[:, joint], effort[:, joint])
+    parts = [np.ascontiguousarray(x[keep]) for x in (*columns, inertia, load)]
+    return Record(step, time[keep] - time[keep][0], *parts, starts=starts)
+
+
+def problem_of(
+    log: JointLog,
+    scene: api.Scene,
+    body: RigidBody,
+    joint: int,
+    params: Params,
+    progress: fitting.Progress = fitting.silent,
+) -> Problem:
+    """The fit of one joint, with a first guess by regression."""
+    record = record_of(log, scene, body, joint, params.segment)
+    first, _ = guess(record)
+    free = [name for name in Drive._fields if name != "limit"]
+    top = np.abs(record.effort).max()
+    if np.mean(np.abs(record.effort) > 0.9999 * top) > SATURATED:
+        free.append("limit")
+    return Problem(record, tuple(free), first, progress)
+
+
+def guess(record: Record) -> tuple[Drive, float]:
+    """Parameters by regression, and the share of the effort that the controller explains."""
+    q, v, step = record.position, record.velocity, record.step
+    command = np.gradient(record.command, step)
+    best: tuple[float, float, Floats] = (math.inf, 0.0, np.zeros(4))
+    top = 0.99 * np.abs(record.effort).max()
+    inside = np.abs(record.effort) < top
+    for delay in np.concatenate([np.arange(0.0, 4.0), np.arange(4.0, 60.0, 2.0)]) * step:
+        late = np.interp(record.time - delay, record.time, record.command)
+        pace = np.interp(record.time - delay, record.time, command)
+        table = np.stack([late - q, -v, pace, np.ones_like(q)], axis=1)
+        values = linear(table[inside], record.effort[inside])
+        off = float(np.std(record.effort[inside] - table[inside] @ values))
+        if off < best[0]:
+            best = (off, float(delay), values)
+    off, delay, gains = best
+    stiffness, damping = max(gains[0], 1e-9), max(gains[1], 1e-9 * abs(gains[0]))
+    pull = np.gradient(v, step)
+    net = record.effort - record.load - record.inertia * pull
+    motion = np.stack([pull, v, np.sign(v), np.ones_like(v)], axis=1)
+    mass, viscous, coulomb, offset = linear(motion, net)
+    usual = float(np.std(net))
+    level = max(coulomb, 1e-2 * usual)
+    fast = float(np.quantile(np.abs(v), 0.95))
+    drive = Drive(
+        mass=max(mass, 1e-3 * usual / max(float(np.std(pull)), 1e-12)),
+        coulomb=level,
+        viscous=max(viscous, 1e-3 * usual / fast),
+        offset=offset,
+        breakaway=level,
+        stribeck=0.1 * fast,
+        travel=1e-4 * float(np.ptp(q)),
+        stiffness=stiffness,
+        damping=damping,
+        limit=float(np.abs(record.effort).max()) * (1.0 if (~inside).mean() > SATURATED else 10.0),
+        delay=delay,
+        lag=0.3 * step,
+        feed=float(np.clip(gains[2] / damping, 0.0, 1.5)),
+    )
+    return drive, 1.0 - (off / float(np.std(record.effort[inside]))) ** 2
+
+
+_UNITS = {
+    "mass": ("kg m^2", "kg"),
+    "coulomb": ("N m", "N"),
+    "viscous": ("N m s/rad", "N s/m"),
+    "offset": ("N m", "N"),
+    "breakaway": ("N m", "N"),
+    "stribeck": ("rad/s", "m/s"),
+    "travel": ("rad", "m"),
+    "stiffness": ("N m/rad", "N/m"),
+    "damping": ("N m s/rad", "N s/m"),
+    "limit": ("N m", "N"),
+    "delay": ("s", "s"),
+    "lag": ("s", "s"),
+    "feed": ("1", "1"),
+}
+_TITLES = {
+    "mass": "inertia beside the model",
+    "travel": "presliding travel",
+    "stribeck": "Stribeck speed",
+    "stiffness": "controller stiffness",
+    "damping": "controller damping",
+    "limit": "effort limit",
+    "delay": "command delay",
+    "lag": "effort delay",
+    "feed": "velocity feedforward",
+}
+
+
+def scalars(joint: str, found: Found, revolute: bool) -> Sequence[api.Scalar]:
+    """Every free parameter with its interval."""
+    results = []
+    for name, deviation in zip(found.free, found.deviation, strict=True):
+        value = float(getattr(found.drive, name))
+        half = 1.96 * float(deviation)
+        told = math.isfinite(half)
+        results.append(
+            api.Scalar(
+                name=f"{_TITLES.get(name, name)} of {joint}",
+                value=value,
+                unit=_UNITS[name][0 if revolute else 1],
+                low=value - half if told else -math.inf,
+                high=value + half if told else math.inf,
+                note=METHOD if told else "not identifiable from this log",
+            )
+        )
+    return results
+
+
+def score(
+    name: str, log: JointLog, scene: api.Scene, body: RigidBody, drives: Sequence[Drive]
+) -> list[api.Result]:
+    """Table of the free run's errors, and a curve of position a joint."""
+    rows: list[tuple[str | float, ...]] = []
+    curves = []
+    for k, (joint, drive) in enumerate(zip(body.joints, drives, strict=True)):
+        record = record_of(log, scene, body, k, log.duration * 2.0)
+        begin = np.array([[record.position[0], record.velocity[0]]])
+        position, effort, _ = rollout(drive, record, begin)
+        apart = position - record.position
+        error = float(np.linalg.norm(effort - record.effort) / np.linalg.norm(record.effort))
+        held = float(np.std(record.command - record.position))
+        rows.append((joint, held, float(np.std(apart)), error))
+        curves.append(
+            api.Series(
+                name=f"position of {joint} on {name}: simulated minus measured",
+                x=tuple(map(float, record.time)),
+                y=tuple(map(float, apart)),
+                x_unit="s",
+                y_unit="rad" if body.revolute[k] else "m",
+            )
+        )
+    table = api.Table(
+        name=f"free run on {name}",
+        columns=("joint", "command apart", "simulation apart", "effort error"),
+        units=("", "1", "1", "1"),
+        rows=tuple(rows),
+    )
+    return [table, *curves]
+
+
+def drives_table(joints: Sequence[str], fits: Sequence[Found]) -> api.Table:
+    """All that `drives_of` needs."""
+    rows = tuple(
+        (joint, *map(float, found.drive)) for joint, found in zip(joints, fits, strict=True)
+    )
+    units = tuple("" for _ in range(len(Drive._fields) + 1))
+    return api.Table(name=DRIVES, columns=("joint", *Drive._fields), units=units, rows=rows)
+
+
+def drives_of(solved: api.Results) -> list[Drive]:
+    """The drives that `drives_table` wrote; raises PluginError without them."""
+    table = next((r for r in solved if isinstance(r, api.Table) and r.name == DRIVES), None)
+    if table is None:
+        raise api.PluginError(f"the results hold no table '{DRIVES}'")
+    return [Drive(*(float(value or 0.0) for value in row[1:])) for row in table.rows]
+
+
+def patch(fits: Sequence[Found], body: RigidBody) -> api.Patch:
+    """Controller, friction, latency; mass of a single prismatic axis, armature of others."""
+    keys = {
+        "drive.controller.stiffness": "stiffness",
+        "drive.controller.damping": "damping",
+        "drive.friction.coulomb": "coulomb",
+        "drive.friction.viscous": "viscous",
+        "drive.friction.offset": "offset",
+        "drive.friction.breakaway": "breakaway",
+        "drive.friction.stribeck": "stribeck",
+        "drive.friction.presliding": "travel",
+        "drive.command.latency": "delay",
+        "drive.controller.current_lag": "lag",
+    }
+    if all("limit" in found.free for found in fits):
+        keys["drive.motor.max_effort"] = "limit"
+    if not whole_mass(body):
+        keys["drive.motor.armature"] = "mass"
+    changes = [
+        api.Change(
+            key=key, value=tuple(max(_signed(name), float(getattr(f.drive, name))) for f in fits)
+        )
+        for key, name in keys.items()
+    ]
+    ones = tuple(1.0 for _ in fits)
+    changes.append(api.Change(key="drive.friction.stribeck_exponent", value=ones))
+    changes.append(api.Change(key="drive.friction.contact", value="maxwell"))
+    feed = float(np.clip(np.mean([found.drive.feed for found in fits]), 0.0, 1.5))
+    changes.append(api.Change(key="drive.controller.velocity_feedforward", value=feed))
+    if whole_mass(body):
+        mass = float(fits[0].drive.mass)
+        changes.append(api.Change(key=f"links.{body.links[0]}.mass", value=mass))
+    reason = "each joint simulated in its loop under the logged commands, multiple shooting"
+    return api.Patch(name="closed loop", changes=tuple(changes), reason=reason)
+
+
+def _signed(name: str) -> float:
+    """The least value of a parameter."""
+    return -math.inf if name == "offset" else 0.0
+
+
+def _others(
+    body: RigidBody, joint: int, motion: tuple[Floats, Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """What the arm's model adds to a joint along the motion: inertia and load, float64[n]."""
+    position, velocity, acceleration = motion
+    n = len(position)
+    if whole_mass(body):
+        gravity = body.regressor(*np.zeros((3, 1, 1)))[0, 0, 0]
+        if abs(gravity) > 1e-6:
+            # The mass is unknown, and its weight with it: the model's is taken.
+            return np.zeros(n), np.full(n, gravity * body.prior[0])
+        return np.zeros(n), np.zeros(n)
+    few = np.arange(0, n, 4)
+    push = np.zeros((len(few), len(body.joints)))
+    push[:, joint] = 1.0
+    still = np.zeros_like(push)
+    told = body.regressor(position[few], velocity[few], acceleration[few]) @ body.prior
+    weight = body.regressor(position[few], still, still) @ body.prior
+    inertia = (body.regressor(position[few], still, push) @ body.prior - weight)[:, joint]
+    load = told[:, joint] - inertia * acceleration[few, joint]
+    at = np.arange(n)
+    return np.interp(at, few, inertia), np.interp(at, few, load)
+
+
+def _strangers(
+    log: JointLog, scene: api.Scene, body: RigidBody, params: Params
+) -> list[api.Finding]:
+    """Joints whose effort no position controller explains."""
+    found = []
+    for k, joint in enumerate(body.joints):
+        _, share = guess(record_of(log, scene, body, k, params.segment))
+        if share < FOLLOWS:
+            text = (
+                f"the effort of {joint} does not follow from its command: a position controller"
+                f" explains {share:.0%} of it"
+            )
+            hint = "gains will be wrong; a feedforward of the robot's model may be at work"
+            found.append(api.Finding(text, hint=hint))
+    return found
+
+
+def _even(log: JointLog, values: Floats, time: Floats) -> Floats:
+    columns = []
+    for column in values.T:
+        known = np.isfinite(column)
+        columns.append(np.interp(time, log.time[known], column[known]))
+    return np.stack(columns, axis=1)
+
+
+@api.implements
+def calibrators() -> list[type[api.Calibrator[Params]]]:
+    """The calibrator of this module."""
+    return [ClosedLoop]
