@@ -2,7 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
+
+from twinstudio.model.block import Block
 from twinstudio.model.scene import Scene, load_scene
+from twinstudio.model.signals import Layout, joint_signals
+
+MS = 1_000_000
 
 # Inertial frames that are turned and shifted, skewed axes, a link without inertia.
 ARM = """<robot name="arm">
@@ -79,3 +85,23 @@ def scene_in(folder: Path, toml: str = ARM_SCENE, urdf: str = ARM) -> Scene:
     (folder / "robot.urdf").write_text(urdf)
     (folder / "scene.toml").write_text(toml)
     return load_scene(folder)
+
+
+def cell_block(world_or_scene, kinds, seconds=0.5, step=MS, seed=3):
+    """Smooth motion around home; every signal is a sine of its own."""
+    robot = world_or_scene.robot
+    prismatic = ("slide", "axis")
+    layout = Layout(joint_signals(robot.joints, prismatic, kinds=kinds))
+    n = round(seconds * 1e9 / step)
+    stamps = 5_000 * MS + np.arange(n, dtype=np.int64) * step
+    time = (stamps - stamps[0])[:, None] / 1e9
+    rng = np.random.default_rng(seed)
+    joints = len(robot.joints)
+    rate, size = rng.uniform(2.0, 9.0, joints), rng.uniform(0.02, 0.1, joints)
+    parts = {
+        "position": np.array(robot.home) + size * np.sin(rate * time),
+        "velocity": size * rate * np.cos(rate * time),
+        "effort": 20.0 * size * np.sin(rate * time),
+    }
+    values = np.hstack([parts[kind.split(".")[1]] for kind in kinds])
+    return Block(layout, stamps, values)

@@ -5,7 +5,7 @@ import pinocchio
 import pytest
 from world_helpers import ARM_SCENE, PENDULUM, PENDULUM_SCENE, scene_in
 
-from twinstudio.mechanisms.armature import factor, felt_inertia, through_armature
+from twinstudio.mechanisms.armature import factor, inverse, sure_inertia, through_armature
 from twinstudio.mechanisms.rigid import RigidBody, mass_and_bias
 from twinstudio.model.errors import LayoutError
 from twinstudio.model.rotations import matrix
@@ -126,14 +126,34 @@ def test_that_effort_through_the_armature_moves_as_a_rotor_would():
     q, qd, effort = rng.normal(size=(3, 7))
     armature = rng.uniform(0.01, 1.0, 7)
     mass, bias = body.mass_matrix(q), body.bias(q, qd)
-    lower, found, felt = mass + np.diag(armature), np.empty(7), np.empty(7)
+    lower, found = mass + np.diag(armature), np.empty(7)
     assert factor(lower)
     through_armature(lower, armature, effort, bias, found)
     heavy = mass + np.diag(armature)
     expected = mass @ np.linalg.solve(heavy, effort - bias) + bias
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    felt_inertia(lower, felt)
-    np.testing.assert_allclose(felt, 1.0 / np.diag(np.linalg.inv(heavy)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["panda_cell", "kuka_kr300"])
+def test_that_a_sure_inertia_is_nowhere_above_that_of_the_arm(name):
+    body = body_of(load_scene(name))
+    for q in motions(20, body.joints)[0]:
+        mass = body.mass_matrix(q)
+        lower, inverted, sure = mass.copy(), np.empty_like(mass), np.empty(body.joints)
+        assert factor(lower)
+        inverse(lower, inverted)
+        np.testing.assert_allclose(inverted @ mass, np.eye(body.joints), atol=1e-9)
+        sure_inertia(inverted, sure)
+        assert np.linalg.eigvalsh(mass - np.diag(sure)).min() > -1e-9 * sure.max()
+        assert (sure > 0.0).all()
+
+
+def test_that_a_joint_that_moves_no_other_keeps_its_inertia():
+    lower, inverted, sure = np.diag([2.0, 5.0]), np.empty((2, 2)), np.empty(2)
+    assert factor(lower)
+    inverse(lower, inverted)
+    sure_inertia(inverted, sure)
+    np.testing.assert_allclose(sure, [2.0, 5.0])
 
 
 def test_that_a_matrix_that_is_not_positive_definite_is_told():

@@ -1,7 +1,7 @@
 import numpy as np
 import pybullet
 import pytest
-from world_helpers import ARM_SCENE, BALL, PENDULUM, PENDULUM_SCENE, scene_in
+from world_helpers import ARM_SCENE, BALL, MS, PENDULUM, PENDULUM_SCENE, cell_block, scene_in
 
 from twinstudio.model.block import Block
 from twinstudio.model.errors import LayoutError, PhysicsError
@@ -13,28 +13,6 @@ from twinstudio.physics.rates import step_rates
 from twinstudio.physics.rollout import rollout, slope
 from twinstudio.physics.stepper import OBJECTS_EVERY, Stepper
 from twinstudio.physics.world import World
-
-MS = 1_000_000
-
-
-def cell_block(world_or_scene, kinds, seconds=0.5, step=MS, seed=3):
-    """Smooth motion around home; every signal is a sine of its own."""
-    robot = world_or_scene.robot
-    prismatic = ("slide", "axis")
-    layout = Layout(joint_signals(robot.joints, prismatic, kinds=kinds))
-    n = round(seconds * 1e9 / step)
-    stamps = 5_000 * MS + np.arange(n, dtype=np.int64) * step
-    time = (stamps - stamps[0])[:, None] / 1e9
-    rng = np.random.default_rng(seed)
-    joints = len(robot.joints)
-    rate, size = rng.uniform(2.0, 9.0, joints), rng.uniform(0.02, 0.1, joints)
-    parts = {
-        "position": np.array(robot.home) + size * np.sin(rate * time),
-        "velocity": size * rate * np.cos(rate * time),
-        "effort": 20.0 * size * np.sin(rate * time),
-    }
-    values = np.hstack([parts[kind.split(".")[1]] for kind in kinds])
-    return Block(layout, stamps, values)
 
 
 def naive(scene, cell, kind):

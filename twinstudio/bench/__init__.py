@@ -14,6 +14,8 @@ MEASUREMENTS = (
     "alignment",
     "real_logs",
     "twin_rate",
+    "drive",
+    "twin_drive",
     "twin_real_time",
     "streaming",
     "memory",

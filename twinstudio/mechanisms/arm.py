@@ -13,7 +13,7 @@ import numpy as np
 from numba import typeof
 from numpy.typing import NDArray
 
-from twinstudio.mechanisms.armature import factor, felt_inertia, through_armature
+from twinstudio.mechanisms.armature import factor, inverse, sure_inertia, through_armature
 from twinstudio.mechanisms.compiled import compiled
 from twinstudio.mechanisms.contact import stretch
 from twinstudio.mechanisms.drives import AHEAD, JointDrives
@@ -43,17 +43,17 @@ def drive_arm(
     tables: tuple[Any, Any, Any],
     line: tuple[Ints, Floats, Ints],
     noise: Floats,
-    arrays: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats],
+    arrays: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats],
     when: tuple[int, int],
 ) -> int:
     """One step; returns the count of random numbers used, or an error below 0.
 
     when: stamp [ns] of the step's start, and the row of `noise` to use. arrays: state
     float64[2, n], target, armature, told float64[5, n], effort (which goes to the
-    engine), and two for work: mass float64[n, n], others float64[4, n].
+    engine), and for work: two float64[n, n] and float64[4, n].
     """
     common, joints, states = tables
-    state, target, armature, told, effort, mass, work = arrays
+    state, target, armature, told, effort, mass, inverted, work = arrays
     position, velocity = state[0], state[1]
     bias, inertia, motor, through = work[0], work[1], work[2], work[3]
     for j in range(len(target)):
@@ -65,7 +65,8 @@ def drive_arm(
         mass[j, j] += armature[j]
     if not factor(mass):
         return _SINGULAR
-    felt_inertia(mass, inertia)
+    inverse(mass, inverted)
+    sure_inertia(inverted, inertia)
     moving = (position, velocity, target, bias, inertia, through)
     drawn = advance(common, joints, states, line, when[0], moving)
     through_armature(mass, armature, through, bias, effort)
@@ -124,10 +125,12 @@ class ArmDrives(JointDrives):
         self._room = memoryview(self.state)
         self._through = np.zeros(count)
         self._put = struct.Struct(f"{2 * count}d").pack_into
-        work = (np.zeros((count, count)), np.zeros((4, count)))
+        work = (np.zeros((count, count)), np.zeros((count, count)), np.zeros((4, count)))
         arrays = (self.state, self.target, self.armature, self.told, self._through, *work)
         tables = (self._common, self._joints, self._states)
         self._fixed = (body.bodies, tables, self._line, self._noise, arrays)
+        # The ideal drive shares among joints what `sure_inertia` has shared already.
+        self._common["sharing"] = 1.0
         self._noisy = len(self._noise) > 1
         self._enter = _entry(*self._fixed, (0, 0))
 

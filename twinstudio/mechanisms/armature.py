@@ -47,22 +47,42 @@ def solve(lower: Floats, x: Floats) -> None:
 
 
 @compiled
-def felt_inertia(lower: Floats, out: Floats) -> None:
-    """1 / diag(M^-1) into `out` float64[n], of M = lower lower^T.
-
-    What a joint's own effort has to accelerate while all others are free.
-    """
+def inverse(lower: Floats, out: Floats) -> None:
+    """(lower lower^T)^-1 into `out` float64[n, n]."""
     n = len(out)
-    column = np.empty(n)
     for j in range(n):
-        total = 0.0
         for i in range(j, n):
             value = 1.0 if i == j else 0.0
             for k in range(j, i):
-                value -= lower[i, k] * column[k]
-            column[i] = value / lower[i, i]
-            total += column[i] * column[i]
-        out[j] = 1.0 / total
+                value -= lower[i, k] * out[k, j]
+            out[i, j] = value / lower[i, i]
+    # out holds L^-1 below its diagonal; row i of the product needs only rows from i on.
+    for i in range(n):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(i, n):
+                total += out[k, i] * out[k, j]
+            out[i, j] = total
+    for i in range(n):
+        for j in range(i):
+            out[j, i] = out[i, j]
+
+
+@compiled
+def sure_inertia(inverse_: Floats, out: Floats) -> None:
+    """Inertias float64[n], no larger together than M, of its inverse W, into `out`.
+
+    D_j = 1 / (W_jj sum_k |W_jk| / sqrt(W_jj W_kk)). D^-1 - W is diagonally dominant after
+    scaling, so D <= M: efforts that would at most stop D at its speed, one joint at a
+    time, never reverse the arm, nor give it energy. A joint that moves no other has
+    1 / W_jj, which is exact.
+    """
+    n = len(out)
+    for j in range(n):
+        total = 0.0
+        for k in range(n):
+            total += abs(inverse_[j, k]) / np.sqrt(inverse_[k, k])
+        out[j] = 1.0 / (total * np.sqrt(inverse_[j, j]))
 
 
 @compiled
