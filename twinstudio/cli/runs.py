@@ -113,7 +113,7 @@ def reproduce_(run: Id, runs_dir: Folder = None, as_json: Json = False) -> None:
     from twinstudio.jobs.reproduce import reproduce
     from twinstudio.jobs.runner import Runner
 
-    with Runner(store_of(runs_dir)) as runner, _progress(shown=not as_json) as watch:
+    with Runner(store_of(runs_dir)) as runner, progress_line(shown=not as_json) as watch:
         outcome = reproduce(run, runner, watch=watch)
     if as_json:
         show.json(outcome)
@@ -266,7 +266,7 @@ def follow_job(spec: "JobSpec", store: "Store", *, shown: bool) -> "JobView":
 
 def _followed(job: "Job", *, shown: bool) -> "JobView":
     """Show how a job goes until it is over; an interrupt cancels it."""
-    with _progress(shown=shown) as watch:
+    with progress_line(shown=shown) as watch:
         view = job.wait(LISTED_SECONDS)
         while not view.over:
             watch(view)
@@ -278,7 +278,7 @@ def _followed(job: "Job", *, shown: bool) -> "JobView":
 
 
 @contextmanager
-def _progress(*, shown: bool) -> "Iterator[Callable[[JobView], None]]":
+def progress_line(*, shown: bool) -> "Iterator[Callable[[JobView], None]]":
     """What shows a job's state in one line that renews itself, on standard error."""
     from rich.console import Console
 
@@ -306,6 +306,7 @@ def _say(value: object, text: str, *, as_json: bool) -> None:
 
 def _print_run(run: "Run", store: "Store") -> None:
     from twinstudio.jobs.memory import in_words
+    from twinstudio.model.words import one_line
 
     spec = run.spec
     where = run.provenance
@@ -331,7 +332,7 @@ def _print_run(run: "Run", store: "Store") -> None:
     lines |= {"folder": store.folder / run.id, "files": ", ".join(sorted(run.files))}
     for name, value in lines.items():
         if value != "":
-            print(f"{name:<12} {value}")
+            print(f"{one_line(name):<12} {one_line(str(value))}")
 
 
 def _print_results(run: "Run", results: "tuple[Result, ...]") -> None:

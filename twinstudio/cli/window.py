@@ -47,12 +47,29 @@ def demo(
     out: Annotated[
         Path | None, typer.Option(help="Folder for recording, figures and report.")
     ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="No window: gap, calibration, and gap again on a motion no fit has seen.",
+        ),
+    ] = False,
+    fit: Annotated[
+        list[str] | None,
+        typer.Option(help="With --calibrate: fit this, one after the other; repeatable."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="With --calibrate: of motion and noise.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Run the demo scene beside its emulated cell.
 
     Example: twinstudio demo --headless --seconds 20 --out demo
     """
+    if calibrate:
+        from twinstudio.cli.calibrated import calibrated
+
+        calibrated(DEMO, seconds=seconds, out=out, fits=fit or [], seed=seed, as_json=as_json)
+        return
     if not headless:
         open_window(DEMO)
         return
