@@ -82,7 +82,7 @@ def test_that_core_is_given_the_number_with_its_unit(form: Form) -> None:
     mass = number(form, "mass")
     mass.units.setCurrentIndex(mass.units.findData("kg"))
     assert form.params.given()["mass"] == "250 kg"
-    assert "expected float <= 50.0" in said(form, "mass")
+    assert "is out of range, allowed 0 to 50 kg" in said(form, "mass")
     assert "0 to 50 kg" in said(form, "mass")
     mass.units.setCurrentIndex(mass.units.findData("g"))
     mass.line.setText("250")

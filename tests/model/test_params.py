@@ -62,11 +62,11 @@ def test_that_plain_values_make_the_same_parameters_again() -> None:
 @pytest.mark.parametrize(
     ("values", "complaint"),
     [
-        ({"mass": "60 kg", "repeats": 1}, "key 'mass': expected float <= 50.0, allowed 0 to 50 kg"),
+        ({"mass": "60 kg", "repeats": 1}, "key 'mass': 60 kg is out of range, allowed 0 to 50 kg"),
         ({"mass": "1 mm", "repeats": 1}, "key 'mass': expected a mass (kg, g), got '1 mm'"),
         ({"mass": "nan", "repeats": 1}, "key 'mass'"),
         ({"mass": float("nan"), "repeats": 1}, "key 'mass'"),
-        ({"repeats": 10}, "key 'repeats': expected int <= 9, allowed 1 to 9"),
+        ({"repeats": 10}, "key 'repeats': 10 is out of range, allowed 1 to 9"),
         ({"repeats": 1.5}, "key 'repeats': expected int"),
         ({}, "key 'repeats' is missing"),
         ({"repeats": 1, "mas": 1}, "unknown key 'mas'; known keys here: mass, reach"),
@@ -107,3 +107,18 @@ def test_that_choices_are_texts() -> None:
 def test_that_a_parameter_without_help_is_refused() -> None:
     with pytest.raises(ParamsError, match="parameter 'gain' of Silent has no help text"):
         params.fields(Silent)
+
+
+def test_that_a_value_out_of_range_is_told_in_the_unit_of_its_range() -> None:
+    class Bounds(params.Params, frozen=True):
+        share: Annotated[float, si("%", low=0.0, high=0.9, about="Share")] = 0.1
+        gap: Annotated[float, si("rad|m", low=0.0, about="Gap")] = 0.1
+
+    for values, words in (
+        ({"share": 8}, "key 'share': 800 % is out of range, allowed 0 to 90 %"),
+        ({"share": "95 %"}, "key 'share': 95 % is out of range, allowed 0 to 90 %"),
+        ({"gap": -1.0}, "key 'gap': -1 rad or m is out of range, allowed 0 rad or m and more"),
+    ):
+        with pytest.raises(ParamsError) as caught:
+            params.make(Bounds, values)
+        assert caught.value.what == words

@@ -83,9 +83,9 @@ def test_that_every_patched_value_tells_nominal_value_and_run(scene: Scene) -> N
         ("twin.gain", 0.1, "the scene has no 'twin.gain'; there are mode, behind"),
         ("objects.ball.mass", 0.1, "the scene has no 'objects.ball.mass'"),
         ("robot.home.j1.x", 0.1, "the scene has no"),
-        ("twin.position_gain", 7.0, "key 'twin.position_gain': expected float <= 1.0"),
+        ("twin.position_gain", 7.0, "key 'twin.position_gain': must be at most 1.0"),
         ("robot.home", (0.0,), "key 'robot.home': expected 2 values"),
-        ("objects.cube.mass", -1.0, "mass': expected float >= 0.0"),
+        ("objects.cube.mass", -1.0, "mass': must be at least 0.0"),
     ],
 )
 def test_that_a_patch_that_does_not_fit_is_refused_and_not_kept(

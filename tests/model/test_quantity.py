@@ -34,6 +34,7 @@ def test_that_a_quantity_becomes_si(text: str, expected: str, value: float) -> N
     ("text", "complaint"),
     [
         ("1 kg", "expected a length (m, cm, mm, um), got '1 kg', a mass"),
+        ("1 rad", "expected a length (m, cm, mm, um), got '1 rad', an angle"),
         ("one mm", "expected a quantity such as '1.5 m', got 'one mm'"),
         ("1", "expected a quantity such as"),
         ("1 parsec", "unknown unit 'parsec'"),

@@ -43,7 +43,7 @@ def test_that_angles_may_be_written_in_degrees(folder: Path) -> None:
             ROBOT + "base = {position = [0, 0]}\n",
             "robot.base.position': expected array of length 3",
         ),
-        (ROBOT + "[simulation]\nstep = '1 h'\n", "simulation.step': expected float <= 0.02"),
+        (ROBOT + "[simulation]\nstep = '1 h'\n", "simulation.step': must be at most 0.02"),
         (ROBOT + "[simulation]\nstep = true\n", "simulation.step': expected float, got bool"),
         (ROBOT.replace(", 0.0]", "]"), "robot.home': expected 2 values, one a joint, got 1"),
         (ROBOT.replace('"j2"', '"j1"'), "robot.joints': a joint is named twice"),

@@ -125,6 +125,8 @@ def _number(raw: Any, name: str, key: str, where: str) -> Any:
 
 _MESSAGE = re.compile(r"^(.*?)(?: - at `(.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"unknown field `(.*)`")
+_BOUND = re.compile(r"Expected `(?:float|int)` ([<>]=?) (\S+)")
+_SIDES = {"<=": "at most", ">=": "at least", "<": "below", ">": "above"}
 _MISSING = re.compile(r"missing required field `(.*)`")
 
 
@@ -145,6 +147,8 @@ def _explained(error: msgspec.ValidationError, kind: Any, raw: Any, where: str) 
 
 
 def _plain(what: str) -> str:
+    if bound := _BOUND.fullmatch(what):
+        return f"must be {_SIDES[bound[1]]} {bound[2]}"
     return what.replace("`", "").replace("Expected", "expected", 1)
 
 

@@ -8,6 +8,7 @@ all make it through `make`, so that none of them can let a wrong value in::
         mode: Annotated[Literal["fast", "exact"], about("How it is solved")] = "exact"
 """
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -18,6 +19,7 @@ from twinstudio.model.errors import ParamsError, SceneError, TwinstudioError
 from twinstudio.model.quantity import from_si, same_kind
 from twinstudio.model.words import of_error
 
+_OUTSIDE = re.compile(r"must be (?:at most|at least|below|above) \S+")
 FieldKind = Literal["number", "integer", "flag", "text", "choice", "list"]
 
 
@@ -67,7 +69,7 @@ def make(kind: type[P], values: Mapping[str, Any], *, where: str = "") -> P:
     try:
         return config.convert(dict(values), kind, where=where)
     except SceneError as error:
-        what = _with_range(error.what, kind).removeprefix("key '': ")
+        what = _with_range(error.what, kind, values).removeprefix("key '': ")
         raise ParamsError(
             what or "these values are refused", where=where, hint=error.hint
         ) from error
@@ -151,17 +153,37 @@ def _kind(bare: Any) -> FieldKind:
     return simple.get(bare, "text")
 
 
-def _with_range(what: str, kind: type[Params]) -> str:
+def _with_range(what: str, kind: type[Params], values: Mapping[str, Any]) -> str:
     """`what`, with the allowed range of the parameter it complains about."""
     for field in fields(kind):
         if f"'{field.name}'" in what and (field.low is not None or field.high is not None):
-            return f"{what}, allowed {_range(field)}"
+            said = _OUTSIDE.sub(f"{_shown(values.get(field.name), field)} is out of range", what)
+            return f"{said}, allowed {_range(field)}"
     return what
 
 
+def _shown(value: Any, field: Field) -> str:
+    """`value` as it was given; a bare number with the unit that it was taken to have."""
+    if isinstance(value, int | float) and field.unit not in ("", "1"):
+        return f"{from_si(value, _one_unit(field)):g} {_unit_words(field)}"
+    return str(value)
+
+
 def _range(field: Field) -> str:
-    unit = (field.unit or "1").partition("|")[0]  # alternatives like "rad|m" are both SI
     low, high = (
-        "" if bound is None else f"{from_si(bound, unit):g}" for bound in (field.low, field.high)
+        "" if bound is None else f"{from_si(bound, _one_unit(field)):g}"
+        for bound in (field.low, field.high)
     )
-    return f"{low or 'any'} to {high or 'any'} {field.unit}".strip()
+    unit = "" if field.unit == "1" else _unit_words(field)
+    if low and high:
+        return f"{low} to {high} {unit}".rstrip()
+    bound = f"{low or high} {unit}".rstrip()
+    return f"{bound} and more" if low else f"at most {bound}"
+
+
+def _one_unit(field: Field) -> str:
+    return (field.unit or "1").partition("|")[0]  # alternatives like "rad|m" are both SI
+
+
+def _unit_words(field: Field) -> str:
+    return field.unit.replace("|", " or ")

@@ -108,7 +108,9 @@ def to_si(value: float | str, expected: str) -> float:
         number, name = _split(value, expected)
         measured = unit(name)
         if measured.kind not in {unit(name).kind for name in expected.split("|")}:
-            raise QuantityError(f"expected {_wanted(expected)}, got '{value}', a {measured.kind}")
+            raise QuantityError(
+                f"expected {_wanted(expected)}, got '{value}', {_with_article(measured.kind)}"
+            )
         number = number * measured.factor + measured.offset
     else:
         number = float(value)
@@ -117,9 +119,14 @@ def to_si(value: float | str, expected: str) -> float:
     return number
 
 
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
 def _wanted(expected: str) -> str:
     return " or ".join(
-        f"a {unit(name).kind} ({', '.join(same_kind(name))})" for name in expected.split("|")
+        f"{_with_article(unit(name).kind)} ({', '.join(same_kind(name))})"
+        for name in expected.split("|")
     )
 
 
