@@ -122,7 +122,7 @@ class ArmDrives(JointDrives):
         self.body = body
         self.target, self.told = np.zeros(count), np.zeros((len(TOLD), count))
         self.state = np.zeros((2, count))
-        self._room = memoryview(self.state)
+        self._room = memoryview(self.state)  # type: ignore[arg-type]
         self._through = np.zeros(count)
         self._put = struct.Struct(f"{2 * count}d").pack_into
         work = (np.zeros((count, count)), np.zeros((count, count)), np.zeros((4, count)))
