@@ -226,8 +226,13 @@ def _gain(scene: Scene) -> Floats | None:
 
 
 def _with_current(block: Block, gain: Floats | None) -> Block:
-    """`block` with the current that its efforts take, where it has none of its own."""
-    if gain is None or CURRENT in block.layout or EFFORT not in block.layout:
+    """`block` with the current that its efforts take, where it tells none of its own."""
+    if EFFORT not in block.layout or (
+        CURRENT in block.layout and np.isfinite(block.of(CURRENT)).any()
+    ):
+        return block
+    block = block.select(tuple(name for name in block.layout.names if name != CURRENT))
+    if gain is None:
         return block
     labels = block.layout.signal(EFFORT).labels
     (current,) = joint_signals(labels, kinds=(CURRENT,))
