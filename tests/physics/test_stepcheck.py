@@ -64,3 +64,12 @@ def test_that_an_exercise_begins_at_home_and_keeps_to_the_limits(name):
         assert (commands >= world.limits[:, 0]).all()
         assert (commands <= world.limits[:, 1]).all()
     assert np.ptp(commands, axis=0).min() > 0.05
+
+
+def test_that_the_commands_that_are_given_are_those_that_run(tmp_path):
+    scene = scene_in(tmp_path, PENDULUM_SCENE + LOOSE, PENDULUM)
+    still = step_check(scene, seconds=0.5, commands=np.zeros((501, 1)))
+    (change,) = (
+        c for c in still.changes if c.quantity == "joint position" and c.variant == "half the step"
+    )
+    assert change.change < 1e-6

@@ -42,11 +42,15 @@ def check(
     """
     from twinstudio.cli import show
     from twinstudio.model.patches import load_patched
+    from twinstudio.physics.exercise import RATE
+    from twinstudio.physics.program import programmed
     from twinstudio.physics.quiet import keep_output_clean
     from twinstudio.physics.stepcheck import step_check
 
     keep_output_clean()
-    outcome = step_check(load_patched(scene), seconds=seconds, bound=bound)
+    loaded = load_patched(scene)
+    commands = programmed(loaded, seconds, rate=RATE) if loaded.cell.emulated else None
+    outcome = step_check(loaded, seconds=seconds, bound=bound, commands=commands)
     if as_json:
         show.json(outcome)
     else:

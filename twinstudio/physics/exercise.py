@@ -1,11 +1,9 @@
-"""A motion to try a scene with: the program of its emulated cell, or a gentle one of our own."""
+"""A gentle motion about home, to try a scene with."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.scene import Scene
-from twinstudio.physics.cellfile import load_cell
-from twinstudio.physics.program import Player, Program
 from twinstudio.physics.world import World
 
 Floats = NDArray[np.float64]
@@ -21,15 +19,11 @@ _MOST = {False: 0.3, True: 0.1}
 def exercise(scene: Scene, world: World, seconds: float) -> Floats:
     """Commanded positions float64[n, joints] at RATE, beginning at home.
 
-    Without an emulated cell: a Fourier series of three harmonics of 0.2 Hz, another one
+    A Fourier series of three harmonics of 0.2 Hz, another one
     for each joint, that fades in over a second and keeps to 40 % of the way to the limits.
     """
     count = round(seconds * RATE) + 1
     home = np.asarray(scene.robot.home)
-    if scene.cell.emulated:
-        truth = load_cell(scene.path(scene.cell.emulated), scene.robot.joints)
-        player = Player(Program(home, truth.program, truth.motion), step=1.0 / RATE)
-        return player.advance(count).position
     time = np.arange(count)[:, None] / RATE
     most = np.array([_MOST[name in world.prismatic] for name in world.joints])
     room = np.minimum(world.limits[:, 1] - home, home - world.limits[:, 0])

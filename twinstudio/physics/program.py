@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.model.errors import PhysicsError
-from twinstudio.physics.cellfile import MotionLimits, WayPoint, per_joint
+from twinstudio.model.scene import Scene
+from twinstudio.physics.cellfile import MotionLimits, WayPoint, load_cell, per_joint
 
 Floats = NDArray[np.float64]
 PEAK_SPEED = 15.0 / 8.0
@@ -106,6 +107,16 @@ class Player:
             points.velocity * now,
             points.acceleration * now**2 + points.velocity * slope[:, None],
         )
+
+
+def programmed(scene: Scene, seconds: float, *, rate: float) -> Floats:
+    """What the emulated cell of `scene` is told at first, float64[n, joints], `rate` a second.
+
+    Raises SceneError if the scene names no cell file, or it is malformed.
+    """
+    truth = load_cell(scene.path(scene.cell.emulated), scene.robot.joints)
+    program = Program(np.asarray(scene.robot.home), truth.program, truth.motion)
+    return Player(program, step=1.0 / rate).advance(round(seconds * rate) + 1).position
 
 
 def _pieces(start: Floats, points: tuple[WayPoint, ...], top: tuple[Floats, Floats]) -> _Pieces:

@@ -82,14 +82,18 @@ class _Result(msgspec.Struct, frozen=True):
     values: Floats
 
 
-def step_check(scene: Scene, *, seconds: float = 5.0, bound: float = 0.01) -> StepCheck:
+def step_check(
+    scene: Scene, *, seconds: float = 5.0, bound: float = 0.01, commands: Floats | None = None
+) -> StepCheck:
     """Run `scene` as it is, with half the step, and with a finer solver, and compare.
 
-    Raises what `World` raises.
+    commands: positions float64[n, joints] at RATE, from home on, for `seconds`; without
+    any, a gentle motion about home. Raises what `World` raises.
     """
     quiet, notes = _without_noise(scene)
-    with World(quiet, shapes=False) as world:
-        commands = exercise(quiet, world, seconds)
+    if commands is None:
+        with World(quiet, shapes=False) as world:
+            commands = exercise(quiet, world, seconds)
     settings = quiet.simulation
     own = Variant(name="scene", step=settings.step, iterations=settings.solver_iterations)
     variants = (
