@@ -52,6 +52,10 @@ class Repeats:
     time: Floats
     position: Floats
 
+    def holds(self, log: JointLog) -> bool:
+        """Whether `log` is a run of this input."""
+        return digest_of(log) == self.digest
+
     def first(self, count: int) -> "Repeats":
         """The earliest `count` runs."""
         return Repeats(self.digest, self.joints, self.time, self.position[:count])
@@ -88,10 +92,10 @@ def growth(law: Law, kappa: float, number: Floats) -> Floats:
     return np.asarray(1.0 - np.exp(-number / kappa))
 
 
-def fit(repeats: Repeats, law: Law, kappa: float, numbers: Floats | None = None) -> Drift:
+def fit(repeats: Repeats, law: Law, kappa: float) -> Drift:
     """Least squares over the runs, at every sample and joint for itself."""
     runs = len(repeats.position)
-    numbers = np.arange(runs, dtype=np.float64) if numbers is None else numbers
+    numbers = np.arange(runs, dtype=np.float64)
     design = np.column_stack([np.ones(runs), growth(law, kappa, numbers)])
     if law == "none":
         design = design[:, :1]
@@ -153,7 +157,7 @@ class SessionDrift(api.Calibrator[Params]):
         """Whether inputs were repeated often enough; each log is one run."""
         found: list[api.Finding] = []
         try:
-            read = _read(logs, scene)
+            read = read_runs(logs, scene)
         except api.PluginError as error:
             return [api.Finding(error.what, fatal=True, hint=error.hint)]
         for name, log in read.items():
@@ -176,7 +180,7 @@ class SessionDrift(api.Calibrator[Params]):
         self, context: api.JobContext, logs: api.Logs, scene: api.Scene, params: Params
     ) -> api.Results:
         """Law of the drift, its size a joint with intervals, and the curves of every input."""
-        session = [r for r in grouped(_read(logs, scene)) if len(r.position) >= LEAST_RUNS]
+        session = [r for r in grouped(read_runs(logs, scene)) if len(r.position) >= LEAST_RUNS]
         law, kappa, errors = choose(session)
         told = ", ".join(f"{one} {error:.2f}" for one, error in errors.items())
         context.log(f"later fitted runs predicted from earlier ones, over their scatter: {told}")
@@ -202,7 +206,7 @@ class SessionDrift(api.Calibrator[Params]):
         They count on from the last fitted run, in the order given.
         """
         table = next(r for r in solved if isinstance(r, api.Table) and r.name == TABLE)
-        held = {repeats.digest: repeats for repeats in grouped(_read(logs, scene))}
+        held = {repeats.digest: repeats for repeats in grouped(read_runs(logs, scene))}
         rows: list[tuple[float | int | str | None, ...]] = []
         for row in table.rows:
             if repeats := held.get(str(row[1])):
@@ -234,7 +238,7 @@ def grouped(logs: Mapping[str, JointLog]) -> list[Repeats]:
     """
     runs: dict[str, list[JointLog]] = {}
     for log in logs.values():
-        runs.setdefault(_digest(log), []).append(log)
+        runs.setdefault(digest_of(log), []).append(log)
     found = []
     for digest, some in runs.items():
         length = min(len(log) for log in some)
@@ -243,7 +247,7 @@ def grouped(logs: Mapping[str, JointLog]) -> list[Repeats]:
     return found
 
 
-def _digest(log: JointLog) -> str:
+def digest_of(log: JointLog) -> str:
     """The commands of a run, as a short hash; NaN and the last decimals do not count."""
     commands = next(values for values in _commands(log) if values is not None)
     rounded = np.round(np.nan_to_num(commands), 6) + 0.0
@@ -254,8 +258,11 @@ def _commands(log: JointLog) -> tuple[Floats | None, ...]:
     return log.command_effort, log.command_position, log.command_velocity
 
 
-def _read(logs: api.Logs, scene: api.Scene) -> dict[str, JointLog]:
-    """Every log with positions and commands of the scene's joints, or of its own."""
+def read_runs(logs: api.Logs, scene: api.Scene) -> dict[str, JointLog]:
+    """Every log with positions and commands of the scene's joints, or of its own.
+
+    Raises PluginError for a log without commands, or with positions not read.
+    """
     blocks = {name: block for name, block in logs.items() if "joint.position" in block.layout}
     if not blocks:
         raise api.PluginError("no log has joint.position", hint="record the joints' positions")
