@@ -1,5 +1,6 @@
 """Runs on disk: written, listed, compared, sent elsewhere; and zips that mean harm."""
 
+import errno
 import math
 import stat
 import tempfile
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from twinstudio.jobs import stored
+from twinstudio.jobs import bundle, stored
 from twinstudio.jobs.record import Run, this_process
 from twinstudio.jobs.spec import Input, JobSpec
 from twinstudio.jobs.store import RunFilter, Store, encode_run, read_run
@@ -204,6 +205,12 @@ def packed(path: Path, parts: dict[str, bytes], manifest: dict[str, str] | None 
 
 
 RUN = encode_run(example())
+DEEP = b'"params": {"a": ' + b"[" * 900 + b"]" * 900 + b"}"
+ODD = {"type": "scalar", "name": "\x1b[2Jgap", "value": 1.0, "unit": "m"}
+
+
+def record(**changes: object) -> bytes:
+    return encode_run(structs.replace(example(), **changes))
 
 
 @pytest.mark.parametrize(
@@ -218,13 +225,50 @@ RUN = encode_run(example())
         ({"log.txt": b""}, "does not list"),
         ({"run.json": b"{}"}, "cannot be read"),
         ({"run.json": encode_run(structs.replace(example(), state="running"))}, "has ended"),
-        ({"run.json": encode_run(structs.replace(example(), id="../evil"))}, "has ended"),
+        ({"run.json": record(id="../evil")}, "is no id of a run"),
+        ({"run.json": record(id=f"{example().id}\n")}, "is no id of a run"),
+        ({"run.json": record(error="\x1b[2J")}, "holds control characters"),
+        ({"run.json": record(notes=("a\nb",))}, "holds control characters"),
+        ({"run.json": record(results=[ODD])}, "result '.*gap': a name has 1 to 300 characters"),
+        ({"run.json": RUN.replace(b'"params": {}', DEEP)}, "record cannot be read: .*recursion"),
+        ({"run.json": RUN, "results/a\n": b""}, "is no part of a run"),
+        ({"run.json": RUN, "results/" + "a" * 300: b""}, "aaa cannot be taken in: File name too"),
     ],
 )  # fmt: skip
 def test_that_a_zip_that_means_harm_is_refused_whole(store, tmp_path, parts, words):
-    with pytest.raises(JobError, match=words):
-        store.import_(packed(tmp_path / "a.zip", parts))
+    path = packed(tmp_path / "a.zip", parts)
+    with pytest.raises(JobError, match=words) as caught:
+        store.import_(path)
+    assert str(caught.value).startswith(f"{path}: ")  # the place where it was unpacked is gone
     assert list(store.folder.iterdir()) == []
+
+
+def test_that_a_record_or_a_log_that_nobody_can_read_is_refused(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "LARGEST_TEXT", 1000)
+    with pytest.raises(JobError, match=r"'log\.txt' has more than"):
+        store.import_(packed(tmp_path / "a.zip", {"run.json": RUN, "log.txt": b" " * 1001}))
+
+
+def test_that_no_room_for_an_import_is_said(store, tmp_path, monkeypatch):
+    def full(source, info, to):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bundle, "_extract", full)
+    with pytest.raises(JobError, match=r"run\.json cannot be taken in: No space left.*; make room"):
+        store.import_(packed(tmp_path / "a.zip", {"run.json": RUN}))
+    assert list(store.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-01-01"])
+def test_that_a_record_of_no_time_is_listed_with_its_reason(store, moment):
+    kept(store, example(1))
+    text = (store.path(example(1).id) / "run.json").read_text()
+    other = store.folder / "99999999-999999-000000"  # which is no time either
+    other.mkdir()
+    (other / "run.json").write_text(text.replace("2026-01-01T00:00:00Z", moment))
+    sound, broken = sorted(store.list(), key=lambda head: head.state)
+    assert (sound.state, broken.id) == ("done", other.name)
+    assert "cannot be read" in broken.error
 
 
 def test_that_a_zip_whose_parts_changed_is_refused(store, tmp_path):

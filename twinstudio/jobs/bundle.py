@@ -10,6 +10,7 @@ import msgspec
 
 from twinstudio.jobs.files import replacing
 from twinstudio.jobs.inputs import is_part
+from twinstudio.jobs.mishap import NO_ROOM
 from twinstudio.jobs.record import FILE, LOG
 from twinstudio.jobs.stored import FOLDER, NAME
 from twinstudio.model.errors import JobError
@@ -18,6 +19,8 @@ from twinstudio.model.provenance import sha256
 MANIFEST = "manifest.json"
 LARGEST = 8 * 2**30
 """Bytes that a run may unpack to."""
+LARGEST_TEXT = 64 * 2**20
+"""Bytes of the record, and of the log, which are read as a whole."""
 CHUNK = 2**20
 
 
@@ -52,7 +55,7 @@ def unpack(file: Path, into: Path) -> None:
             infos = _checked(source, where)
             manifest = _manifest(source, infos, where)
             for name, known in manifest.items():
-                if _extract(source, infos[name], into / name) != known:
+                if _written(source, infos[name], into / name) != known:
                     raise JobError(f"{name} does not have the hash it was packed with", where=where)
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise JobError(f"is no sound zip: {error}", where=where) from error
@@ -69,6 +72,8 @@ def _checked(source: zipfile.ZipFile, where: str) -> dict[str, zipfile.ZipInfo]:
         mode = info.external_attr >> 16
         if name in infos or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
             raise JobError(f"'{name}' is there twice, or is no file", where=where)
+        if name in (FILE, LOG) and info.file_size > LARGEST_TEXT:
+            raise JobError(f"'{name}' has more than {LARGEST_TEXT / 2**20:.0f} MiB", where=where)
         infos[name] = info
     if sum(info.file_size for info in infos.values()) > LARGEST:
         raise JobError(f"would unpack to more than {LARGEST / 2**30:.0f} GiB", where=where)
@@ -87,6 +92,16 @@ def _manifest(
     if manifest.keys() != infos.keys() - {MANIFEST} or FILE not in manifest:
         raise JobError("its manifest does not list what is in it", where=where)
     return manifest
+
+
+def _written(source: zipfile.ZipFile, info: zipfile.ZipInfo, to: Path) -> str:
+    """As `_extract`; raises JobError where the part finds no place."""
+    try:
+        return _extract(source, info, to)
+    except OSError as error:
+        what = f"{info.filename:.200} cannot be taken in: {error.strerror}"
+        hint = "make room" if error.errno in NO_ROOM else ""
+        raise JobError(what, where=str(source.filename), hint=hint) from error
 
 
 def _extract(source: zipfile.ZipFile, info: zipfile.ZipInfo, to: Path) -> str:

@@ -9,7 +9,7 @@ from twinstudio.model.errors import JobError
 from twinstudio.model.provenance import digest
 
 FOLDER = "inputs"
-_NAME = re.compile(r"^[a-z][A-Za-z0-9_.]*$", re.ASCII)
+_NAME = re.compile(r"^[a-z][A-Za-z0-9_.]*\Z", re.ASCII)
 
 
 def parts_of(inputs: Mapping[str, Input], run: Path) -> dict[str, Path]:

@@ -15,7 +15,7 @@ _LIBRARY = Path(sysconfig.get_path("stdlib"))
 _PROGRAM = Path(twinstudio.__file__).parent
 LONGEST = 400
 LONGEST_TRACE = 20_000
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def in_words(error: BaseException, plugin: str) -> str:
@@ -32,7 +32,7 @@ def in_words(error: BaseException, plugin: str) -> str:
         text = "ran out of memory"
     elif isinstance(error, RecursionError):
         text = "called itself too deeply (RecursionError)"
-    elif isinstance(error, OSError) and error.errno in _NO_ROOM:
+    elif isinstance(error, OSError) and error.errno in NO_ROOM:
         text = disk(error)
     else:
         text = f"raised {type(error).__name__}: {_text(error)}".removesuffix(": ")
@@ -42,7 +42,7 @@ def in_words(error: BaseException, plugin: str) -> str:
 def disk(error: OSError) -> str:
     """Why a file could not be written, and which."""
     where = f": {error.filename}" if error.filename else ""
-    what = "there is no room left" if error.errno in _NO_ROOM else "it cannot be written"
+    what = "there is no room left" if error.errno in NO_ROOM else "it cannot be written"
     return f"{what} ({error.strerror}){where}"
 
 

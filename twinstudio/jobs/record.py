@@ -5,7 +5,7 @@ import socket
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import psutil
@@ -14,6 +14,9 @@ from twinstudio.jobs.spec import JobSpec
 from twinstudio.jobs.stored import Stored
 from twinstudio.model.provenance import Provenance
 
+_YEARS = range(1970, 9000)
+"""Others are no times of a run, and cannot be told in every time zone."""
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 State = Literal["queued", "preparing", "running", "analysing", "done", "failed", "cancelled"]
 ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
 FILE = "run.json"
@@ -56,9 +59,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     who: str = ""
     host: str = ""
-    created: datetime
-    started: datetime | None = None
-    ended: datetime | None = None
+    created: Moment
+    started: Moment | None = None
+    ended: Moment | None = None
     durations: dict[str, float] = {}
     of: str = ""
     owner: Owner | None = None
@@ -70,6 +73,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     results_file: str = ""
     files: dict[str, str] = {}
     format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        _check_moments(self.created, self.started, self.ended)
 
     @property
     def stored(self) -> Stored:
@@ -95,11 +101,14 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     error: str = ""
     who: str = ""
-    created: datetime
-    started: datetime | None = None
-    ended: datetime | None = None
+    created: Moment
+    started: Moment | None = None
+    ended: Moment | None = None
     of: str = ""
     owner: Owner | None = None
+
+    def __post_init__(self) -> None:
+        _check_moments(self.created, self.started, self.ended)
 
     @property
     def seconds(self) -> float | None:
@@ -107,6 +116,12 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
         if self.started is None or self.ended is None:
             return None
         return (self.ended - self.started).total_seconds()
+
+
+def _check_moments(*moments: datetime | None) -> None:
+    for moment in moments:
+        if moment is not None and moment.year not in _YEARS:
+            raise ValueError(f"{moment.isoformat()} is no time of a run")
 
 
 def this_process() -> Owner:

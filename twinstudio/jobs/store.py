@@ -5,7 +5,7 @@ import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,10 +29,12 @@ from twinstudio.jobs.record import (
 )
 from twinstudio.model.errors import JobError
 from twinstudio.model.results import Result
+from twinstudio.model.words import is_printable, one_line
 
-_ID = re.compile(r"^\d{8}-\d{6}-[0-9a-f]{6}$")
+_ID = re.compile(r"^\d{8}-\d{6}-[0-9a-f]{6}\Z")
 _run = msgspec.json.Decoder(Run)
 _head = msgspec.json.Decoder(RunHead)
+_MALFORMED = (msgspec.MsgspecError, RecursionError)
 R = TypeVar("R", Run, RunHead)
 
 
@@ -147,11 +149,10 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".import-", dir=self.folder) as place:
             bundle.unpack(Path(file), Path(place))
-            run = read_run(Path(place) / FILE)
-            if run.state not in ENDED or not _ID.match(run.id):
-                raise JobError("is no run that has ended", where=str(file))
-            stored.read(Path(place), run.stored)
-            inputs.check_kept(run.spec.inputs, Path(place))
+            try:
+                run = _checked(Path(place))
+            except JobError as error:  # the place where it lay is gone
+                raise JobError(error.what, where=str(file), hint=error.hint) from error
             if self.path(run.id).exists():
                 raise JobError(f"run '{run.id}' is here already", where=str(file))
             Path(place).rename(self.path(run.id))
@@ -168,13 +169,13 @@ class Store:
         path = self.folder / run / FILE
         try:
             return _as_seen(_head.decode(path.read_bytes()))
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, *_MALFORMED) as error:
             return RunHead(
                 id=run,
                 spec=SpecHead(title=run),
                 state="failed",
                 error=f"its record cannot be read: {error}",
-                created=datetime.strptime(run[:15], "%Y%m%d-%H%M%S").astimezone(),
+                created=_moment_in(run),
             )
 
 
@@ -182,7 +183,8 @@ def read_run(path: Path) -> Run:
     """The record in the file `path` as it stands there; raises JobError."""
     try:
         run = _run.decode(path.read_bytes())
-    except (OSError, msgspec.MsgspecError) as error:
+        params = stored.unworded(run.spec.params)
+    except (OSError, ValueError, *_MALFORMED) as error:
         raise JobError(f"its record cannot be read: {error}", where=str(path)) from error
     if run.format > FORMAT:
         raise JobError(
@@ -190,8 +192,33 @@ def read_run(path: Path) -> Run:
             where=str(path),
             hint="install a newer Twinstudio",
         )
-    params = stored.unworded(run.spec.params)
     return structs.replace(run, spec=structs.replace(run.spec, params=params))
+
+
+def _checked(folder: Path) -> Run:
+    """The record of the run that lies in `folder`, if it is sound; raises JobError."""
+    run = read_run(folder / FILE)
+    if run.state not in ENDED:
+        raise JobError("is no run that has ended")
+    if not _ID.match(run.id):
+        raise JobError(f"its id {run.id!r:.60} is no id of a run")
+    spec = run.spec
+    shown = (spec.plugin, spec.title, spec.version, spec.source, run.who, run.host, run.error)
+    if not all(map(is_printable, (*shown, *run.notes))):
+        raise JobError("its record holds control characters where a run has none")
+    for result in stored.read(folder, run.stored):
+        if problem := stored.bad_text(result):
+            raise JobError(f"result '{one_line(result.name, 60)}': {problem}")
+    inputs.check_kept(spec.inputs, folder)
+    return run
+
+
+def _moment_in(run: str) -> datetime:
+    """When a run began, by its id; the beginning of all time if that is no date."""
+    try:
+        return datetime.strptime(run[:15], "%Y%m%d-%H%M%S").astimezone()
+    except (ValueError, OverflowError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def encode_run(run: Run) -> bytes:

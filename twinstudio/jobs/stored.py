@@ -24,7 +24,7 @@ from twinstudio.model.words import is_printable, sayable
 FOLDER = "results"
 RECORDING = "recording.mcap"
 """What a bridge brought in, in that folder."""
-NAME = re.compile(r"^results/\w[\w.\-]*$", re.ASCII)
+NAME = re.compile(r"^results/\w[\w.\-]*\Z", re.ASCII)
 INLINE_BYTES = 32_768
 """Records of results longer than this together go to a file of their own."""
 INLINE_POINTS = 500
@@ -115,13 +115,13 @@ def _checked(item: object, k: int, what: str) -> Result:
         text = str(error).replace("`", "")
         name = sayable(str(item.name))
         raise JobError(f"result '{name:.300}' of {what} is malformed: {text}") from error
-    problem = _bad_text(result) or _problem(result)
+    problem = bad_text(result) or _problem(result)
     if problem:
         raise JobError(f"result '{sayable(item.name):.300}' of {what}: {problem}")
     return result
 
 
-def _bad_text(result: Result) -> str:
+def bad_text(result: Result) -> str:
     """What in `result` cannot be shown or written as text, or ""."""
     if not 0 < len(result.name) <= LONGEST_NAME or not is_printable(result.name):
         return f"a name has 1 to {LONGEST_NAME} characters and none that control a terminal"

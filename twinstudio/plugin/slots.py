@@ -8,8 +8,8 @@ from typing import Literal
 
 from twinstudio.model.errors import JobError, PluginError
 
-NAME = re.compile(r"^[a-z][a-z0-9_]*$")
-MORE = re.compile(r"^[A-Za-z0-9_]+$")
+NAME = re.compile(r"^[a-z][a-z0-9_]*\Z")
+MORE = re.compile(r"^[A-Za-z0-9_]+\Z")
 MAPPING = "mapping"
 RESERVED = (MAPPING, "seed", "draws", "split", "duration")
 """Names that mean something else where a job is set up."""
