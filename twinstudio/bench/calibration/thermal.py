@@ -29,11 +29,11 @@ AMBIENT, STEP, PERIOD, QUANTUM, NOISE = 21.0, 0.1, 1.0, 0.0625, 0.1
 
 def rows() -> list[Row]:
     """Time constants over seeds, and the held-out third of a UR3's warm-up."""
-    return [*known_truth(SEEDS), *warm_up()]
+    return [*known_truth(SEEDS, "winding"), *known_truth(SEEDS, "case"), *warm_up()]
 
 
-def plant(rng: np.random.Generator, seconds: float = 3600.0) -> Block:
-    """A log of one drive under random currents up to 6 A, with the sensor at the winding."""
+def plant(rng: np.random.Generator, seconds: float = 3600.0, node: str = "winding") -> Block:
+    """A log of one drive under random currents up to 6 A, with the sensor at `node`."""
     count = round(seconds / STEP)
     current = np.zeros(count)
     k = 0
@@ -42,23 +42,23 @@ def plant(rng: np.random.Generator, seconds: float = 3600.0) -> Block:
         current[k : k + hold] = rng.uniform(0.0, 6.0) * (rng.random() < 0.75)
         k += hold
     every = round(PERIOD / STEP)
-    winding = _warmed(current)[::every]
+    warm = _warmed(current)[::every, ("winding", "case").index(node)]
     rms = np.sqrt((current**2).reshape(-1, every).mean(axis=1))
-    read = winding + rng.normal(0.0, NOISE, len(winding))
+    read = warm + rng.normal(0.0, NOISE, len(warm))
     read = np.round(read / QUANTUM) * QUANTUM
     layout = Layout(joint_signals(["knee"], kinds=("joint.current", "joint.temperature")))
     stamps = np.rint(np.arange(len(read)) * PERIOD * 1e9).astype(np.int64)
     return Block(layout, stamps, np.column_stack([rms, read]))
 
 
-def known_truth(seeds: int) -> list[Row]:
+def known_truth(seeds: int, node: str) -> list[Row]:
     """Largest error of each time constant over seeds, and how often intervals hold the truth."""
     thermal: Any = import_module("twinstudio_calibration.thermal")
     records: Any = import_module("twinstudio_calibration.thermal_records")
     errors, held = [], []
     for seed in range(seeds):
-        heating = records.heating(plant(np.random.default_rng(seed)), PERIOD)
-        network = thermal.fit_joints(heating, "winding", AMBIENT, 2.0)
+        heating = records.heating(plant(np.random.default_rng(seed), node=node), PERIOD)
+        network = thermal.fit_joints(heating, node, AMBIENT, 2.0)
         told = list(thermal.scalars("knee", network.fits[0], 0.0))[:2]
         pairs = list(zip(told, TIME_CONSTANTS, strict=True))
         errors.append([abs(found.value / truth - 1.0) for found, truth in pairs])
@@ -68,10 +68,10 @@ def known_truth(seeds: int) -> list[Row]:
     for k, name in enumerate(("fast", "slow")):
         error, cover = 100.0 * float(worst[k]), 100.0 * float(share[k])
         unit = f"% off {TIME_CONSTANTS[k]:g} s, worst of {seeds} seeds"
-        found.append(Row(f"thermal.truth.{name}", error, unit, "<= 10", error <= 10.0))
+        found.append(Row(f"thermal.truth.{node}.{name}", error, unit, "<= 10", error <= 10.0))
         unit = f"% of {seeds} intervals hold the truth"
         passed = 90.0 <= cover <= 99.0
-        found.append(Row(f"thermal.truth.{name}.cover", cover, unit, "90 to 99", passed))
+        found.append(Row(f"thermal.truth.{node}.{name}.cover", cover, unit, "90 to 99", passed))
     return found
 
 
@@ -117,7 +117,7 @@ def _held_out(source: Path) -> Floats:
 
 
 def _warmed(current: Floats) -> Floats:
-    """Temperature of the winding at each step, midpoint rule."""
+    """Temperatures of winding and case at each step, float64[n, 2], midpoint rule."""
     cold = RESISTANCE_65 / (1.0 + COPPER * 40.0)
 
     def rates(ampere: float, winding: float, case: float) -> tuple[float, float]:
@@ -127,9 +127,9 @@ def _warmed(current: Floats) -> Floats:
         return (power - flow) / WINDING_CAPACITY, (flow - lost) / CASE_CAPACITY
 
     winding = case = AMBIENT
-    out = np.empty(len(current))
+    out = np.empty((len(current), 2))
     for k, ampere in enumerate(current):
-        out[k] = winding
+        out[k] = winding, case
         w, c = rates(ampere, winding, case)
         w, c = rates(ampere, winding + 0.5 * STEP * w, case + 0.5 * STEP * c)
         winding, case = winding + STEP * w, case + STEP * c
