@@ -31,7 +31,9 @@ LEAST_NOISE = 1e-3
 class Params(api.Params, frozen=True):
     """What the motion may do, and what it is for."""
 
-    scene: Annotated[str, api.about("Scene of the robot: its name, folder or scene.toml")]
+    scene: Annotated[str, api.about("Scene of the robot: its name, folder or scene.toml")] = (
+        "panda_cell"
+    )
     file: Annotated[str, api.about("CSV to write: t and a column for every joint")] = ""
     focus: Annotated[
         str,
