@@ -69,7 +69,7 @@ def sliding(velocity: Values, law: Any, motor: Values = 0.0, external: Values = 
     """Sliding friction of a steady motion, signed as `velocity`; at rest the offset alone.
 
     sign w (Fc (1 + asymmetry sign w) + |Km tm - Ke te| + exp(-|w/ws|^a) (Fs - Fc + |Kms tm -
-    Kes te|)) + Fv w + Fq |w| w + offset. Duclos-Hindie et al., "Better actuator models" (BAM),
+    Kes te|)) + Fv w + Fq |w| w + offset. Rhoban, "Better actuator models" (BAM),
     M1 to M6; asymmetry, offset and quadratic term beside it.
     """
     way = np.sign(velocity)
