@@ -89,7 +89,7 @@ def test_that_a_fit_as_json_is_one_document(call, folder, log):
     assert told["spec"]["seed"] == 4
     assert sorted(told["spec"]["inputs"]) == ["held_out", "log"]
     assert told["calibration"]["trials"][0]["outcome"] == "better"
-    assert told["promoted"] == "result 4 'gain'"
+    assert told["promoted"] == "result 5 'gain'"
     assert Path(told["report"]).is_file()
 
 

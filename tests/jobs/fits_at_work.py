@@ -32,6 +32,7 @@ class Tunes(Calibrator[TuneParams]):
         return [
             Scalar(name="gain", value=gain, unit="1", low=0.9 * gain, high=1.1 * gain, note="told"),
             Scalar(name="damping", value=0.5, unit="1", note="by nobody"),
+            Scalar(name="gain before", value=scene.twin.position_gain, unit="1"),
             Series(name="residual of axis", x=x, y=np.sin(9 * x), x_unit="s", y_unit="N"),
             Patch(
                 name="gain",

@@ -54,7 +54,7 @@ def test_that_a_patch_near_the_truth_makes_the_twin_better(tune, store):
     view = tune(gain=TRUE_GAIN)
     assert (view.state, view.error) == ("done", "")
     trial = trial_of(store, view)
-    assert (trial.outcome, trial.patch, trial.name) == ("better", 4, "gain")
+    assert (trial.outcome, trial.patch, trial.name) == ("better", 5, "gain")
     assert trial.ratio < 0.1
     assert trial.words.startswith("the twin is better on held-out data: position gap ")
     results = store.results(view.id)
@@ -108,7 +108,9 @@ def test_that_a_patch_that_does_not_fit_the_scene_is_told_and_refused(tune, stor
         promoting.promote(store, view.id, load_scene(folder))
 
 
-def test_that_patches_in_force_lie_under_both_sides(tune, store, folder):
+def test_that_a_fit_starts_from_the_patches_in_force_and_is_tried_on_top_of_them(
+    tune, store, folder
+):
     first = tune(gain=TRUE_GAIN)
     promoting.promote(store, first.id, load_scene(folder))
     second = tune(gain=TRUE_GAIN)
@@ -116,6 +118,8 @@ def test_that_patches_in_force_lie_under_both_sides(tune, store, folder):
     found = calibration.read(store, second.id)
     assert found is not None
     assert found.under == (first.id,)
+    began = next(one for one in store.results(second.id) if one.name == "gain before")
+    assert began.value == TRUE_GAIN
     assert store.load(first.id).spec.scene_digest != store.load(second.id).spec.scene_digest
 
 
@@ -136,11 +140,17 @@ def test_that_the_report_tells_data_findings_parameters_scores_and_patch(tune, s
     for words in (
         "first 0.75 for solving, the rest for validation", "little motion", "move faster",
         "not identifiable", "0.0450 to 0.0550", "residual of axis", "scores",
-        "the twin is better", "twin.position_gain", "gap by joint", "1 of 2", "<svg",
+        "the twin is better", "twin.position_gain", "gap by joint", "1 of 3", "<svg",
     ):  # fmt: skip
         assert words in page
     told = json.loads((store.path(view.id) / JSON).read_text("utf-8"))
-    assert [one["type"] for one in told["solved"]] == ["scalar", "scalar", "series", "patch"]
+    assert [one["type"] for one in told["solved"]] == [
+        "scalar",
+        "scalar",
+        "scalar",
+        "series",
+        "patch",
+    ]
     assert [one["name"] for one in told["scores"]] == ["scores"]
     assert told["verdicts"][0]["refused"] is False
     assert told["provenance"]["seed"] == 1

@@ -12,7 +12,7 @@ from twinstudio.jobs.spec import DEFAULT_SPLIT, HELD_OUT
 from twinstudio.model.block import Block
 from twinstudio.model.errors import JobError
 from twinstudio.model.params import Params
-from twinstudio.model.patches import Promoted, patches_of
+from twinstudio.model.patches import Promoted, patched, patches_of
 from twinstudio.model.results import Result
 from twinstudio.model.scene import Scene, load_scene
 from twinstudio.plugin.context import Cancelled
@@ -59,8 +59,10 @@ class Calibrating:
 
     def _run(self, plugin: Calibrator[Any], params: Params) -> None:
         job = self.job
-        scene = load_scene(job.spec.scene)
-        self.under = patches_of(scene)
+        written = load_scene(job.spec.scene)
+        self.under = patches_of(written)
+        # A fit adds to what is in force: a second joint must not undo the first.
+        scene = patched(written, self.under)
         logs, held_out = self._logs(plugin.inputs, scene)
         self._check(plugin.check(logs, scene, params))
         job.context.checkpoint()
@@ -73,7 +75,7 @@ class Calibrating:
         solved = tuple(job.results)
         job.keep(plugin.validate(held_out, scene, solved), "validate")
         self.scored = len(job.results) - self.solved
-        self._try(solved, scene, held_out)
+        self._try(solved, written, held_out)
 
     def _try(self, solved: tuple[Result, ...], scene: Scene, held_out: Mapping[str, Block]) -> None:
         """Replay the held-out logs through the twin without and with each patch."""
