@@ -1,6 +1,6 @@
 """Chooses terms by cross-validation in blocks of time, and fits the arm."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from twinstudio_calibration import joint_terms as terms
 from twinstudio_calibration.arm_model import Source
+from twinstudio_calibration.bodies import minimise, plausible, slope_and_curvature
 from twinstudio_calibration.evidence import Evidence, Grid
 from twinstudio_calibration.regression import (
+    Candidates,
     Prior,
     Selected,
     covariance,
@@ -24,10 +26,10 @@ from twinstudio_calibration.rigid_body import RigidBody
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 FOLDS = 5
-STRENGTHS = tuple(10.0 ** np.arange(-4.0, 3.1, 0.5))
+STRENGTHS = tuple(10.0 ** np.arange(3.5, -0.1, -0.5))
 """Of the prior on inertias, to choose from; 1 takes the model's masses for +-100 %."""
-WEAK = 1e-4
-"""Strength of the prior on all that the model says nothing of."""
+OFFSET_SHARE = 0.1
+"""A constant effort is thought to be this share of a joint's root mean square effort."""
 GAIN_DEVIATION = 0.5
 """Of the logarithm of a drive gain that the scene does not give."""
 
@@ -36,13 +38,13 @@ GAIN_DEVIATION = 0.5
 class Choice:
     """What is in use for one joint: indices into the grid, and extra terms."""
 
-    travel: int = 0
+    contact: int = 0
     delay: int = 0
     extras: frozenset[str] = frozenset()
 
     def names(self) -> tuple[str, ...]:
         """All terms in use, in the order of the parameters."""
-        return (*terms.ALWAYS, *(name for name in terms.EXTRAS if name in self.extras))
+        return tuple(name for name in terms.ALL if name in self.extras or name in terms.ALWAYS)
 
 
 @dataclass(slots=True, eq=False)
@@ -61,8 +63,14 @@ class Fitting:
     gain: Floats
     parameters: Floats
     known_gain: bool = False
-    strength: float = 1e-2
+    strength: float = 10.0
+    start_bodies: Floats = field(default_factory=lambda: np.ones(0))
     start_gain: Floats = field(default_factory=lambda: np.ones(0))
+
+    @property
+    def folds(self) -> list[Index]:
+        """Blocks of time that are held out together."""
+        return folds_of(self.evidence.blocks, FOLDS)
 
     @property
     def joints(self) -> int:
@@ -71,7 +79,7 @@ class Fitting:
     @property
     def width(self) -> int:
         """Places of one joint's terms."""
-        return len(terms.ALWAYS) + len(terms.EXTRAS)
+        return len(terms.ALL)
 
     @property
     def inertial(self) -> Floats:
@@ -79,8 +87,7 @@ class Fitting:
 
     def place(self, joint: int, name: str) -> int:
         """Index of a term of a joint among the parameters."""
-        order = (*terms.ALWAYS, *terms.EXTRAS)
-        return len(self.body.prior) + joint * self.width + order.index(name)
+        return len(self.body.prior) + joint * self.width + terms.ALL.index(name)
 
     def own(self, joint: int) -> dict[str, float]:
         """Values of the terms in use."""
@@ -91,10 +98,12 @@ class Fitting:
         """The joint's Gram matrix over the common parameters, as `choice` has it."""
         evidence, gain = self.evidence, self.gain[joint]
         felt = evidence.links[joint]
-        travel = evidence.grid.travels[choice.travel]
+        contact = evidence.grid.contacts[choice.contact]
         names = choice.names()
-        keys = [(name, travel if terms.is_of_contact(name) else 0.0) for name in names]
-        columns = np.concatenate([np.arange(len(felt)), [len(felt) + evidence.keys.index(key) for key in keys]])
+        keys = [(name, contact if terms.is_of_contact(name) else terms.NONE) for name in names]
+        columns = np.concatenate(
+            [np.arange(len(felt)), [len(felt) + evidence.keys.index(key) for key in keys]]
+        )
         place = np.concatenate([felt, [self.place(joint, name) for name in names]]).astype(np.int64)
         source = evidence.grams[joint]
         xx = gain**2 * source.xx[:, columns[:, None], columns]
@@ -113,20 +122,40 @@ class Fitting:
         return turn.T @ xx @ turn, xy @ turn
 
     def prior(self) -> Prior:
-        """Of all parameters; the strength of those that it does not shrink is undone."""
-        body, n = self.body, self.joints
-        mean = np.concatenate([body.prior, np.zeros(n * self.width + n)])
-        deviation = np.full(len(mean), 1.0)
-        deviation[: len(body.prior)] = body.scale
-        undo = np.sqrt(self.strength / WEAK)
-        power = np.array([g.yy[:, 0].sum() / g.count.sum() for g in self.evidence.grams])
-        for j in range(n):
-            size = np.sqrt(power[j]) / self.gain[j]
-            for name in (*terms.ALWAYS, *terms.EXTRAS):
-                deviation[self.place(j, name)] = undo * size * (10.0 if name != terms.LOAD else 1.0 / size)
-        mean[-n:] = np.log(self.start_gain / self.gain)
-        deviation[-n:] = GAIN_DEVIATION * np.sqrt(self.strength)
-        return Prior(mean, deviation)
+        """Of all parameters: real bodies like the model's, and a little on all else.
+
+        The divergence of the bodies is taken as the parabola that touches it here.
+        """
+        n, size = self.joints, len(self.start_bodies)
+        precision, pull = self.weak()
+        slope, curvature = slope_and_curvature(self.inertial, self.start_bodies)
+        precision[:size, :size] += self.strength * curvature
+        pull[:size] += self.strength * (curvature @ self.inertial - slope)
+        return Prior(precision, pull)
+
+    def weak(self) -> tuple[Floats, Floats]:
+        """Precision and pull on the joints' terms and on the gains."""
+        n = self.joints
+        precision = np.zeros(len(self.parameters))
+        pull = np.zeros(len(self.parameters))
+        precision[: len(self.start_bodies)] = 1e-12
+        for j, source in enumerate(self.evidence.grams):
+            power = source.yy[:, 0].sum() / source.count.sum() / self.start_gain[j] ** 2
+            for name in terms.ALL:
+                precision[self.place(j, name)] = 1.0 if name == terms.LOAD else 1.0 / power
+            place = self.place(j, terms.OFFSET)
+            precision[place] = self.strength / (power * OFFSET_SHARE**2)
+        precision[-n:] = self.strength * GAIN_DEVIATION**-2
+        pull[-n:] = np.log(self.start_gain / self.gain) * precision[-n:]
+        return np.diag(precision), pull
+
+    def solved(self, a: Floats, b: Floats, start: Floats) -> Floats:
+        """The fit to X'X and X'y, from `start`."""
+        precision, pull = self.weak()
+        positive = np.zeros(len(start), dtype=bool)
+        for j in range(self.joints):
+            positive[[self.place(j, name) for name in terms.ALL if name not in terms.SIGNED]] = True
+        return minimise(a + precision, b + pull, self.start_bodies, self.strength, start, positive)
 
     def all_selected(self) -> list[Selected]:
         return [self.selected(j, choice) for j, choice in enumerate(self.choices)]
@@ -134,11 +163,13 @@ class Fitting:
     def refit(self, rounds: int = 2) -> None:
         """Fit parameters and gains, and weigh each joint by 1 / deviation of its residual."""
         for _ in range(rounds):
-            joints, prior = self.all_selected(), self.prior()
-            a, b = normal(joints, slice(None), len(prior.mean))
-            solved = solve(a, b, prior, self.strength)
+            joints = self.all_selected()
+            a, b = normal(joints, slice(None), len(self.parameters))
+            solved = self.solved(a, b, self.parameters)
             for j, joint in enumerate(joints):
-                self.weights[j] = np.sqrt(joint.count.sum() / max(squares(joint, solved, slice(None)), 1e-30))
+                self.weights[j] = np.sqrt(
+                    joint.count.sum() / max(squares(joint, solved, slice(None)), 1e-30)
+                )
             n = self.joints
             if self.source == "current" and not self.known_gain:
                 self.gain = self.gain * np.exp(np.clip(solved[-n:], -1.0, 1.0))
@@ -147,74 +178,154 @@ class Fitting:
 
     def score(self, joints: Sequence[Selected]) -> Floats:
         """Cross-validated error of each fold and joint."""
-        return cross_validated(joints, self.prior(), self.strength, folds_of(self.evidence.blocks, FOLDS))
+        prior = self.prior()
+        return cross_validated(
+            joints, lambda a, b: solve(a, b, prior), len(self.parameters), self.folds
+        )
 
     def choose_strength(self) -> Floats:
         """The prior's strength with the smallest error; returns all errors."""
-        joints, before = self.all_selected(), self.strength
-        errors = []
+        joints = self.all_selected()
+        errors, latest = {}, {}
+
+        def fit(a: Floats, b: Floats) -> Floats:
+            key = float(a[0, 0])  # which fold it is: neighbours in strength start from each other
+            latest[key] = self.solved(a, b, latest.get(key, self.parameters))
+            return latest[key]
+
         for strength in STRENGTHS:
             self.strength = strength
-            errors.append(self.score(joints).sum(axis=1).mean())
-        self.strength = STRENGTHS[int(np.argmin(errors))] if np.isfinite(errors).all() else before
-        return np.array(errors)
+            found = cross_validated(joints, fit, len(self.parameters), self.folds)
+            errors[strength] = found.sum(axis=1).mean()
+        self.strength = min(errors, key=lambda strength: errors[strength])
+        return np.array(list(errors.values()))
 
     def choose_terms(self) -> None:
         """Travel, delay and extra terms of each joint, one after the other."""
-        joints = self.all_selected()
+        self._choose_common_delay()
         for j in range(self.joints):
-            self._choose_among(j, joints, [replace(self.choices[j], travel=k) for k in range(len(self.evidence.grid.travels))])
-            self._choose_among(j, joints, [replace(self.choices[j], delay=k) for k in range(len(self.evidence.grid.delays))])
-            for name in terms.EXTRAS:
-                self._try_extra(j, joints, name)
+            errors = self._errors(j)
+            choice, grid = self.choices[j], self.evidence.grid
+            for _ in range(2):
+                choice = _better(
+                    choice, [replace(choice, contact=k) for k in range(len(grid.contacts))], errors
+                )
+                choice = _better(
+                    choice, [replace(choice, delay=k) for k in range(len(grid.delays))], errors
+                )
+                for name in terms.EXTRAS:
+                    without = replace(choice, extras=choice.extras - {name})
+                    choice = _better(
+                        without, [replace(choice, extras=choice.extras | {name})], errors
+                    )
+            self.choices[j] = choice
 
-    def _choose_among(self, joint: int, joints: list[Selected], options: Sequence[Choice]) -> None:
+    def _choose_common_delay(self) -> None:
+        """The delay that suits all joints best; single ones leave it if that pays."""
         errors = []
-        for option in options:
-            joints[joint] = self.selected(joint, option)
-            errors.append(self.score(joints).sum(axis=1).mean())
-        self.choices[joint] = options[int(np.argmin(errors))]
-        joints[joint] = self.selected(joint, self.choices[joint])
+        for k in range(len(self.evidence.grid.delays)):
+            joints = [self.selected(j, replace(c, delay=k)) for j, c in enumerate(self.choices)]
+            errors.append(self.score(joints).sum())
+        best = int(np.argmin(errors))
+        self.choices = [replace(choice, delay=best) for choice in self.choices]
 
-    def _try_extra(self, joint: int, joints: list[Selected], name: str) -> None:
-        """Keep a term if the error falls by more than one standard error over the folds."""
-        without = replace(self.choices[joint], extras=self.choices[joint].extras - {name})
-        errors = []
-        for option in (without, replace(without, extras=without.extras | {name})):
-            joints[joint] = self.selected(joint, option)
-            errors.append(self.score(joints).sum(axis=1))
-        gained = errors[0] - errors[1]
-        worth = gained.mean() > gained.std(ddof=1) / np.sqrt(len(gained))
-        self.choices[joint] = replace(without, extras=without.extras | ({name} if worth else set()))
-        joints[joint] = self.selected(joint, self.choices[joint])
+    def _errors(self, joint: int) -> Callable[[Choice], Floats]:
+        """The cross-validated error of each fold as a function of one joint's choice."""
+        prior, evidence = self.prior(), self.evidence
+        felt = evidence.links[joint]
+        others = [self.selected(k, c) for k, c in enumerate(self.choices) if k != joint]
+        gain = float(self.gain[joint])
+        candidates = Candidates(
+            others,
+            evidence.grams[joint],
+            (felt, np.full(len(felt), gain)),
+            float(self.weights[joint]),
+            prior,
+            self.folds,
+        )
+
+        def errors(choice: Choice) -> Floats:
+            names = choice.names()
+            contact = evidence.grid.contacts[choice.contact]
+            keys = [(name, contact if terms.is_of_contact(name) else terms.NONE) for name in names]
+            index = np.array([evidence.keys.index(key) for key in keys])
+            at = [self.place(joint, name) for name in names]
+            positive = np.array([name not in terms.SIGNED for name in names])
+            return candidates.errors(index, np.diag(prior.precision)[at], choice.delay, positive)
+
+        return errors
+
+    def identifiable(self, spread: Floats) -> NDArray[np.bool_]:
+        """Whether the data tell each parameter at least twice as well as the prior does."""
+        prior = np.linalg.pinv(self.prior().precision, hermitian=True)
+        result: NDArray[np.bool_] = np.diag(spread) < 0.25 * np.diag(prior)
+        return result
 
     def spread(self) -> Floats:
         """Covariance of all parameters."""
-        return covariance(self.all_selected(), self.parameters, self.prior(), self.strength)
+        return covariance(self.all_selected(), self.parameters, self.prior())
+
+
+def _weight(joint: Selected, parameters: Floats) -> float:
+    """1 / standard deviation of the joint's residual."""
+    return float(np.sqrt(joint.count.sum() / max(squares(joint, parameters, slice(None)), 1e-30)))
+
+
+def _better(usual: Choice, options: Sequence[Choice], errors: Callable[[Choice], Floats]) -> Choice:
+    """The best of `options` if its error is lower by more than one standard error over the folds."""
+    best = min(options, key=lambda option: errors(option).sum())
+    gained = errors(usual) - errors(best)
+    worth = gained.mean() > gained.std(ddof=1) / np.sqrt(len(gained))
+    return best if worth else usual
 
 
 def begin(body: RigidBody, evidence: Evidence, source: Source, gain: Floats | None) -> Fitting:
     """A fit that starts from the model's masses, least delay in size and smallest travel."""
     n = len(body.joints)
-    size = len(body.prior) + n * (len(terms.ALWAYS) + len(terms.EXTRAS)) + n
+    size = len(body.prior) + n * len(terms.ALL) + n
     parameters = np.zeros(size)
-    parameters[: len(body.prior)] = body.prior
+    bodies = plausible(body.prior, body.lengths, [link in body.absurd for link in body.links])
+    parameters[: len(body.prior)] = bodies
     delay = int(np.argmin(np.abs(evidence.grid.delays)))
     start = np.ones(n) if gain is None else gain
     if source == "current" and gain is None:
         start = _first_gain(body, evidence)
     return Fitting(
-        body, evidence, source, [Choice(0, delay)] * n, np.ones(n), start, parameters,
-        known_gain=gain is not None, start_gain=start.copy(),
+        body,
+        evidence,
+        source,
+        [Choice(0, delay)] * n,
+        np.ones(n),
+        start,
+        parameters,
+        known_gain=gain is not None,
+        start_bodies=bodies,
+        start_gain=start.copy(),
     )
 
 
 def _first_gain(body: RigidBody, evidence: Evidence) -> Floats:
-    """Current over the model's effort, least squares for each joint."""
-    gains = []
-    for felt, source in zip(evidence.links, evidence.grams, strict=True):
-        prior = body.prior[felt]
-        part = slice(0, len(felt))
-        energy = prior @ source.xx[:, part, part].sum(axis=0) @ prior
-        gains.append(source.xy[:, part, 0].sum(axis=0) @ prior / energy)
-    return np.maximum(np.array(gains), 1e-3)
+    """Current over the model's effort, least squares for each joint beside its friction.
+
+    Joints whose current does not follow the model's effort get the geometric mean of
+    the others.
+    """
+    gains, sure = np.ones(len(body.joints)), np.zeros(len(body.joints), dtype=bool)
+    for j, (felt, source) in enumerate(zip(evidence.links, evidence.grams, strict=True)):
+        own = [
+            len(felt) + k
+            for k, (name, contact) in enumerate(evidence.keys)
+            if name in terms.ALWAYS and contact in (terms.NONE, evidence.grid.contacts[0])
+        ]
+        turn = np.zeros((source.xx.shape[1], 1 + len(own)))
+        turn[: len(felt), 0] = body.prior[felt]
+        turn[own, np.arange(1, 1 + len(own))] = 1.0
+        a, b = turn.T @ source.xx.sum(axis=0) @ turn, turn.T @ source.xy.sum(axis=0)[:, 0]
+        inverse = np.linalg.pinv(a, hermitian=True)
+        found = inverse @ b
+        left = float(source.yy[:, 0].sum() - b @ found) / source.count.sum()
+        gains[j] = max(found[0], 1e-9)
+        explained = found[0] ** 2 / inverse[0, 0]
+        sure[j] = found[0] > 0.0 and explained > left * source.count.sum()
+    usual = float(np.exp(np.log(gains[sure]).mean())) if sure.any() else 1.0
+    return np.where(sure, gains, usual)

@@ -23,7 +23,7 @@ class ArmModel:
 
     inertial: float64[10 joints] as in `RigidBody`. gain: float64[joints], A/(N m) where the
     log's source is a current, else 1. own: terms of each joint by name, SI at the joint.
-    travel: float64[joints], of the contact before it slides, rad or m. delay: float64
+    contact: of each joint. delay: float64
     [joints], s, of the measured effort behind the motion. motion_cutoff: Hz, of the
     smoother of positions. score_cutoff: Hz, of the filter of efforts before they are
     compared; 0 compares raw.
@@ -33,7 +33,7 @@ class ArmModel:
     inertial: Floats
     gain: Floats
     own: tuple[dict[str, float], ...]
-    travel: Floats
+    contact: tuple[terms.Contact, ...]
     delay: Floats
     motion_cutoff: float
     score_cutoff: float
@@ -55,6 +55,7 @@ def predict(model: ArmModel, body: RigidBody, log: JointLog) -> Floats:
     stride = stride_of(motion.interval, 2.0 * model.motion_cutoff)
     coarse = motion.every(stride)
     rigid = rigid_effort(body, coarse, model.inertial)
+    levers = body.levers(coarse.position)
     result = np.empty_like(log.position)
     for j, own in enumerate(model.own):
         load = np.interp(motion.time, coarse.time, rigid[:, j])
@@ -63,7 +64,10 @@ def predict(model: ArmModel, body: RigidBody, log: JointLog) -> Floats:
             motion.velocity[:, j],
             motion.acceleration[:, j],
             load,
-            (float(model.travel[j]),),
+            np.interp(motion.time, coarse.time, levers[:, j]),
+            float(motion.resolution[j]),
+            (model.contact[j],),
+            motion.interval,
         )
         named = {name: column for (name, _), column in found.items()}
         total = load + sum((value * named[name] for name, value in own.items()), np.zeros(1))
@@ -71,7 +75,9 @@ def predict(model: ArmModel, body: RigidBody, log: JointLog) -> Floats:
     return result
 
 
-def compared(log: JointLog, measured: Floats, predicted: Floats, cutoff: float) -> tuple[Floats, Floats]:
+def compared(
+    log: JointLog, measured: Floats, predicted: Floats, cutoff: float
+) -> tuple[Floats, Floats]:
     """Measured and predicted, filtered alike; as they are with a cutoff of 0."""
     if cutoff <= 0.0:
         return measured, predicted

@@ -14,7 +14,6 @@ from twinstudio_calibration.regression import Gram, gram
 from twinstudio_calibration.rigid_body import RigidBody
 
 Floats = NDArray[np.float64]
-Key = tuple[str, float]
 BLOCKS = 20
 """Blocks of time in a log: enough for Student's t, long beside the residual's memory."""
 
@@ -23,12 +22,12 @@ BLOCKS = 20
 class Grid:
     """What is tried. cutoffs in Hz: of the smoother of positions, of the efforts' filter.
 
-    travels: rad or m. delays: s, of the effort behind the motion.
+    contacts: travel and creep of each. delays: s, of the effort behind the motion.
     """
 
     motion_cutoff: float
     fit_cutoff: float
-    travels: tuple[float, ...]
+    contacts: tuple[terms.Contact, ...]
     delays: tuple[float, ...]
 
 
@@ -41,7 +40,7 @@ class Evidence:
     """
 
     grid: Grid
-    keys: tuple[Key, ...]
+    keys: tuple[terms.Key, ...]
     links: tuple[NDArray[np.int64], ...]
     grams: tuple[Gram, ...]
 
@@ -70,8 +69,9 @@ def gather(
     regressor = body.regressor(coarse.position, coarse.velocity, coarse.acceleration)
     targets = low_pass(even(log, target_of(log, source)), motion.interval, grid.fit_cutoff)
     edges = np.linspace(0, len(coarse.time), BLOCKS + 1).astype(int).tolist()
+    levers = body.levers(coarse.position)
     grams, links = [], []
-    keys: tuple[Key, ...] = ()
+    keys: tuple[terms.Key, ...] = ()
     for j in range(len(body.joints)):
         felt = np.flatnonzero(np.abs(regressor[:, j]).max(axis=0) > 0.0)
         load = np.interp(motion.time, coarse.time, regressor[:, j] @ inertial)
@@ -80,7 +80,10 @@ def gather(
             motion.velocity[:, j],
             motion.acceleration[:, j],
             load,
-            grid.travels,
+            np.interp(motion.time, coarse.time, levers[:, j]),
+            float(motion.resolution[j]),
+            grid.contacts,
+            motion.interval,
         )
         keys = tuple(own)
         rigid = low_pass(regressor[:, j, felt], coarse.interval, grid.fit_cutoff)

@@ -4,7 +4,7 @@ Everything a fit, its cross-validation and its intervals need is in the products
 X'X, X'y, y'y of each block, so that a choice of columns costs one small solve.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,15 +79,13 @@ def select(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prior:
-    """Where the parameters are thought to be, and how far off: float64[parameters]."""
+    """What is thought of the parameters before: half p' P p - pull' p is added to the squares.
 
-    mean: Floats
-    deviation: Floats
+    precision: P, float64[parameters, parameters]. pull: float64[parameters].
+    """
 
-    def precision(self, strength: float) -> Floats:
-        """Diagonal of the prior's precision; `strength` 1 takes the deviations as they are."""
-        result: Floats = strength / self.deviation**2
-        return result
+    precision: Floats
+    pull: Floats
 
 
 def normal(joints: Sequence[Selected], blocks: Index | slice, size: int) -> tuple[Floats, Floats]:
@@ -100,12 +98,10 @@ def normal(joints: Sequence[Selected], blocks: Index | slice, size: int) -> tupl
     return a, b
 
 
-def solve(a: Floats, b: Floats, prior: Prior, strength: float) -> Floats:
-    """The parameters that minimise squares of residuals plus those of the prior."""
-    precision = prior.precision(strength)
-    right = b - a @ prior.mean
-    change: Floats = cho_solve(cho_factor(a + np.diag(precision)), right)
-    return prior.mean + change
+def solve(a: Floats, b: Floats, prior: Prior) -> Floats:
+    """The parameters that minimise squares of residuals plus what the prior adds."""
+    result: Floats = cho_solve(cho_factor(a + prior.precision), b + prior.pull)
+    return result
 
 
 def squares(joint: Selected, parameters: Floats, blocks: Index | slice) -> float:
@@ -121,26 +117,148 @@ def folds_of(blocks: int, folds: int) -> list[Index]:
 
 
 def cross_validated(
-    joints: Sequence[Selected], prior: Prior, strength: float, folds: Sequence[Index]
+    joints: Sequence[Selected],
+    fit: Callable[[Floats, Floats], Floats],
+    size: int,
+    folds: Sequence[Index],
 ) -> Floats:
-    """Mean squared weighted residual of each joint in each fold, the others fitted.
+    """Mean squared weighted residual of each joint in each fold, float64[folds, joints].
 
-    float64[folds, joints].
+    fit: gives the parameters from X'X and X'y of the other folds.
     """
-    size = len(prior.mean)
     whole = normal(joints, slice(None), size)
     errors = np.empty((len(folds), len(joints)))
     for k, fold in enumerate(folds):
         a, b = normal(joints, fold, size)
-        parameters = solve(whole[0] - a, whole[1] - b, prior, strength)
+        parameters = fit(whole[0] - a, whole[1] - b)
         for j, joint in enumerate(joints):
             errors[k, j] = joint.weight**2 * squares(joint, parameters, fold)
     return errors / np.array([[joint.count[fold].sum() for joint in joints] for fold in folds])
 
 
-def covariance(
-    joints: Sequence[Selected], parameters: Floats, prior: Prior, strength: float
-) -> Floats:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fold:
+    """One fold of `Candidates`: solves without the joint's own terms, and what it scores on."""
+
+    common: Floats
+    per_term: Floats
+    own: Floats
+    right: Floats
+    test: Floats
+    test_right: Floats
+    test_energy: Floats
+
+
+class Candidates:
+    """Cross-validated errors of many choices of one joint's own terms, each in microseconds.
+
+    The rest of the parameters is eliminated once a fold; a choice is then a solve as
+    small as its own terms (Schur complement).
+    """
+
+    def __init__(
+        self,
+        others: Sequence[Selected],
+        joint: Gram,
+        shared: tuple[Index, Floats],
+        weight: float,
+        prior: Prior,
+        folds: Sequence[Index],
+    ) -> None:
+        """others: the other joints. shared: places of the joint's first columns, their scale.
+
+        The remaining columns of `joint` are its own terms, with prior mean 0.
+        """
+        place, scale = shared
+        self._own = slice(len(place), joint.xx.shape[1])
+        self._prior = prior
+        columns = np.concatenate([scale, np.full(joint.xx.shape[1] - len(place), scale[0])])
+        weighted = weight**2
+        xx = weighted * joint.xx * (columns[:, None] * columns)
+        xy = weighted * joint.xy * columns[:, None]
+        yy = weighted * joint.yy
+        size, extra = len(prior.pull), joint.xx.shape[1] - len(place)
+        where = np.concatenate([place, size + np.arange(extra)])
+        self._folds = []
+        whole = self._total(others, slice(None), xx, xy, yy, where, size + extra)
+        for fold in folds:
+            held = self._total(others, fold, xx, xy, yy, where, size + extra)
+            self._folds.append(self._fold(whole, held, size))
+
+    @staticmethod
+    def _total(
+        others: Sequence[Selected],
+        blocks: Index | slice,
+        xx: Floats,
+        xy: Floats,
+        yy: Floats,
+        where: Index,
+        size: int,
+    ) -> tuple[Floats, Floats, Floats]:
+        a, b = normal(others, blocks, size)
+        a[where[:, None], where] += xx[blocks].sum(axis=0)
+        right = np.repeat(b[:, None], xy.shape[2], axis=1)
+        right[where] += xy[blocks].sum(axis=0)
+        energy = sum(o.weight**2 * o.yy[blocks].sum() for o in others) + yy[blocks].sum(axis=0)
+        return a, right, np.asarray(energy)
+
+    def _fold(
+        self,
+        whole: tuple[Floats, Floats, Floats],
+        held: tuple[Floats, Floats, Floats],
+        size: int,
+    ) -> _Fold:
+        a, b = whole[0] - held[0], whole[1] - held[1]
+        b[:size] += self._prior.pull[:, None]
+        factor = cho_factor(a[:size, :size] + self._prior.precision)
+        solved = cho_solve(factor, np.hstack([b[:size], a[:size, size:]]))
+        targets = b.shape[1]
+        common, per_term = solved[:, :targets], solved[:, targets:]
+        return _Fold(
+            common=common,
+            per_term=per_term,
+            own=a[size:, size:] - a[size:, :size] @ per_term,
+            right=b[size:] - a[size:, :size] @ common,
+            test=held[0],
+            test_right=held[1],
+            test_energy=held[2],
+        )
+
+    def errors(
+        self, terms: Index, precision: Floats, target: int, positive: NDArray[np.bool_]
+    ) -> Floats:
+        """Weighted squares of all joints in each fold with these own terms, float64[folds].
+
+        Terms that should be `positive` and would not be are left out.
+        """
+        result = np.empty(len(self._folds))
+        for k, fold in enumerate(self._folds):
+            inner = fold.own[terms[:, None], terms] + np.diag(precision)
+            own = _positive_solve(inner, fold.right[terms, target], positive)
+            common = fold.common[:, target] - fold.per_term[:, terms] @ own
+            at = np.concatenate([np.arange(len(common)), len(common) + terms])
+            p = np.concatenate([common, own])
+            right = fold.test_right[at, target]
+            quadratic = p @ (fold.test[at[:, None], at] @ p)
+            result[k] = fold.test_energy[target] - 2.0 * (p @ right) + quadratic
+        return result
+
+
+def _positive_solve(a: Floats, b: Floats, positive: NDArray[np.bool_]) -> Floats:
+    """Solve a p = b; what should be positive and is not becomes 0, one after the other."""
+    free = np.ones(len(b), dtype=bool)
+    result = np.zeros(len(b))
+    while free.any():
+        result[:] = 0.0
+        result[free] = np.linalg.solve(a[np.ix_(free, free)], b[free])
+        wrong = positive & (result < 0.0)
+        if not wrong.any():
+            break
+        free[np.argmin(np.where(wrong, result, 0.0))] = False
+    return result
+
+
+def covariance(joints: Sequence[Selected], parameters: Floats, prior: Prior) -> Floats:
     """Covariance of the parameters, robust to residuals that are alike within a block.
 
     The sandwich of the blocks' scores (Liang & Zeger, Biometrika 1986), scaled by
@@ -153,10 +271,9 @@ def covariance(
     for joint in joints:
         p = parameters[joint.place]
         scores[:, joint.place] += joint.weight**2 * (joint.xy - joint.xx @ p)
-    precision = np.diag(prior.precision(strength))
     scores -= scores.mean(axis=0)
-    inner = scores.T @ scores * (count / (count - 1)) + precision
-    factor = cho_factor(a + precision)
+    inner = scores.T @ scores * (count / (count - 1)) + prior.precision
+    factor = cho_factor(a + prior.precision)
     return np.asarray(cho_solve(factor, cho_solve(factor, inner).T))
 
 

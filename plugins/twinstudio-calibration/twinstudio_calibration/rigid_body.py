@@ -43,7 +43,9 @@ class RigidBody:
     prior: Floats
     welded: Floats
     scale: Floats
-    absurd: tuple[str, ...]
+    lengths: Floats
+    along: Floats
+    absurd: dict[str, str]
     lower: Floats
     upper: Floats
     revolute: tuple[bool, ...]
@@ -64,6 +66,19 @@ class RigidBody:
             full = np.reshape(full, (joints, -1))
             result[k] = full[self.order][:, columns]
         return result
+
+    def levers(self, position: Floats) -> Floats:
+        """Effort of gravity on each joint from 1 kg m along its own link, float64[n, joints].
+
+        Along is towards the next joint, or the centre of mass where there is none.
+        """
+        still = np.zeros_like(position)
+        gravity = self.regressor(position, still, still)
+        found = np.empty_like(position)
+        for j in range(len(self.joints)):
+            own = slice(PER_LINK * j + 1, PER_LINK * j + 4)
+            found[:, j] = gravity[:, j, own] @ self.along[j]
+        return found
 
 
 def rigid_body(scene: api.Scene) -> RigidBody:
@@ -93,7 +108,9 @@ def rigid_body(scene: api.Scene) -> RigidBody:
         prior=prior,
         welded=prior - own,
         scale=np.concatenate([_scale(model, k) for k in ids]),
-        absurd=tuple(_absurd(own.reshape(-1, PER_LINK), links, model, ids)),
+        along=np.stack([_along(model, k) for k in ids]),
+        lengths=np.array([_length(model, k) for k in ids]),
+        absurd=_absurd(own.reshape(-1, PER_LINK), links, model, ids),
         lower=model.lowerPositionLimit[order],
         upper=model.upperPositionLimit[order],
         revolute=tuple("P" not in model.joints[k].shortname()[10:] for k in ids),
@@ -234,7 +251,17 @@ def _scale(model: Any, joint: int) -> Floats:
     """How far the parameters of a body may be off: mass, mass times length, times length^2."""
     mass = max(float(model.inertias[joint].mass), 0.1)
     length = _length(model, joint)
-    return mass * np.repeat([1.0, length, length**2], [1, 3, 6])
+    inertia = max(mass * length**2, float(np.trace(model.inertias[joint].inertia)))
+    return np.repeat([mass, mass * length, inertia], [1, 3, 6])
+
+
+def _along(model: Any, joint: int) -> Floats:
+    """Unit vector from a joint towards the next, or towards the centre of mass."""
+    children = [k for k in range(1, model.njoints) if model.parents[k] == joint]
+    spans = [np.asarray(model.jointPlacements[k].translation) for k in children]
+    longest = max([*spans, 1e-6 * np.asarray(model.inertias[joint].lever)], key=np.linalg.norm)
+    size = float(np.linalg.norm(longest))
+    return longest / size if size > 0.0 else np.zeros(3)
 
 
 def _length(model: Any, joint: int) -> float:
@@ -245,20 +272,20 @@ def _length(model: Any, joint: int) -> float:
     return max([*spans, lever, 0.1])
 
 
-def _absurd(own: Floats, links: Sequence[str], model: Any, ids: Sequence[int]) -> list[str]:
+def _absurd(own: Floats, links: Sequence[str], model: Any, ids: Sequence[int]) -> dict[str, str]:
     """Links whose inertial parameters no body of that size can have, with the reason."""
-    found = []
+    found = {}
     for name, parameters, joint in zip(links, own, ids, strict=True):
         if not np.isfinite(parameters).all() or parameters[0] <= 1e-6:
-            found.append(f"{name} has no mass")
+            found[name] = f"{name} has no mass"
             continue
         _, _, inertia = centre_and_inertia(parameters)
         moments = np.linalg.eigvalsh(inertia[FULL])
         gyration = float(np.sqrt(max(moments.max(), 0.0) / parameters[0]))
         if np.abs(moments).max() < 1e-12 * parameters[0]:
-            found.append(f"{name} has no inertia")
+            found[name] = f"{name} has no inertia"
         elif moments[0] < -1e-9 * moments[2] or moments[2] > (1 + 1e-6) * (moments[0] + moments[1]):
-            found.append(f"the inertia of {name} is of no body")
+            found[name] = f"the inertia of {name} is of no body"
         elif gyration > max(LARGEST_GYRATION, 2.0 * _length(model, joint)):
-            found.append(f"the inertia of {name} needs a radius of {gyration:.2g} m")
+            found[name] = f"the inertia of {name} needs a radius of {gyration:.2g} m"
     return found
