@@ -40,6 +40,7 @@ from twinstudio.model.results import (
 _PLOT_HEIGHT = 200
 _PICTURE = (720, 480)
 _ROW_HEIGHT = 22
+_WIDEST = 48 * GRID
 _MOST_ROWS = 500
 _MOST_SHOWN = 12
 _MOST_BLOCKS = 60
@@ -351,6 +352,7 @@ def grid(heads: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> QTableWidge
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
             item = QTableWidgetItem(_text(cell))
+            item.setToolTip(item.text())
             if not isinstance(cell, str):
                 right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
                 item.setTextAlignment(right)
@@ -359,6 +361,8 @@ def grid(heads: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> QTableWidge
     head.setHighlightSections(False)
     head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     made.resizeColumnsToContents()
+    for c in range(len(heads)):
+        made.setColumnWidth(c, min(made.columnWidth(c), _WIDEST))
     shown = min(len(rows), _MOST_SHOWN)
     made.setFixedHeight(_ROW_HEIGHT * shown + head.sizeHint().height() + 4)
     return made

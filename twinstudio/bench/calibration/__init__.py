@@ -4,7 +4,7 @@ from importlib import import_module
 
 from twinstudio.bench.row import Row
 
-AREAS = ("thermal", "backlash", "drift")
+AREAS = ("thermal", "backlash", "drift", "demo")
 """Modules here with a function ``rows``."""
 
 

@@ -34,6 +34,7 @@ from twinstudio.model.results import Result
 
 _MOST_LOG = 200_000
 _MOST_DIFFERENCES = 500
+_WIDEST = 20 * GRID
 
 
 class RunShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,9 +214,13 @@ class RunPages(QWidget):
             texts = (value_text(origin.nominal), value_text(origin.value), origin.run)
             item = QTreeWidgetItem([origin.key, *texts, origin.reason])
             item.setToolTip(4, tip(origin.reason))
+            for column, text in enumerate(texts, 1):
+                item.setToolTip(column, tip(text))
             self.origins.addTopLevelItem(item)
         for column in range(4):
             self.origins.resizeColumnToContents(column)
+            if self.origins.columnWidth(column) > _WIDEST:
+                self.origins.setColumnWidth(column, _WIDEST)
         some = bool(origins)
         self.undo.setEnabled(some)
         self.patch_words.setText(
