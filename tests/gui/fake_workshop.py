@@ -17,9 +17,9 @@ from twinstudio.model.patches import Origin
 from twinstudio.model.provenance import Provenance
 from twinstudio.model.results import Change, Patch, Result, Scalar, Series, Table
 from twinstudio.plugin.catalog import Entry
-from twinstudio.session.installing import InstallView
 from twinstudio.plugin.kinds import KINDS
 from twinstudio.plugin.slots import InputSlot
+from twinstudio.session.installing import InstallView
 
 BEGAN = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 

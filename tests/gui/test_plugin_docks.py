@@ -318,8 +318,26 @@ def test_that_jobs_show_queue_progress_and_last_words(bench: Bench, qtbot: QtBot
     rows = [[model.index(r, c).data() for c in range(model.columnCount())] for r in range(4)]
     assert [row[0] for row in rows] == ["", "", "next 1", "next 2"]
     assert rows[0][6].endswith("allocating")
+    assert rows[1][6] == "iteration 37"
     assert rows[1][3] == "37\u00a0%"
     assert rows[1][5] == "≈ 42\u00a0s"
+
+
+def test_that_a_job_that_is_done_no_longer_says_what_it_is_doing(bench: Bench) -> None:
+    bench.shop.queue = (job("a", "done", message="draw 1 of 3"),)
+    jobs = bench.docks.jobs
+    jobs.show()
+    bench.ticks()
+    assert jobs.model.index(0, 6).data() == ""
+
+
+def test_that_a_mechanism_says_why_it_cannot_be_run(bench: Bench, qtbot: QtBot) -> None:
+    bench.session.workshop = FakeWorkshop((entry("acme.slip", kind="mechanism"),))
+    show_plugins(bench, qtbot)
+    pick(bench, "acme.slip")
+    details = bench.docks.plugins.details
+    assert details.run.isHidden()
+    assert "does not run as a job: it is checked by" in details.about.text()
 
 
 def test_that_a_job_is_cancelled_by_command(bench: Bench) -> None:

@@ -83,6 +83,13 @@ def test_that_a_missing_input_is_told_before_anything_runs(runner, store, origin
     assert len(store.list()) == 1
 
 
+def test_that_a_plugin_that_is_gone_is_named_with_its_version(runner, store, original, plugin):
+    plugin.unlink()
+    with pytest.raises(JobError, match=r"its plugin .* cannot be loaded: .*no such file; install"):
+        reproduce(original, runner)
+    assert len(store.list()) == 1
+
+
 def test_that_other_versions_are_named(runner, store, original):
     from msgspec import structs
 

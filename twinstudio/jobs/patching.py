@@ -26,8 +26,11 @@ def chosen_patch(
     }
     if len(chosen) == 1:
         return next(iter(chosen.items()))
-    known = ", ".join(f"{number} {patch.name}" for number, patch in found.items()) or "none"
-    hint = f"its patches: {known}"
-    if len(chosen) > 1:
-        hint += "; say which by its number, e.g. result=" + str(next(iter(chosen)))
-    raise JobError(f"run {run} has {len(chosen)} patches to choose from", hint=hint)
+    if not found:
+        raise JobError(f"run {run} found no patch", hint="choose another run")
+    hint = "its patches: " + ", ".join(f"{number} {patch.name}" for number, patch in found.items())
+    if chosen:
+        what = f"run {run} has {len(chosen)} patches to choose from"
+        raise JobError(what, hint=f"{hint}; say which by its number, e.g. {next(iter(chosen))}")
+    meant = " ".join(filter(None, (str(result or ""), f"'{name}'" if name else "")))
+    raise JobError(f"run {run} has no patch {meant}", hint=hint)

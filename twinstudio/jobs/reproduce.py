@@ -16,11 +16,11 @@ from twinstudio.jobs.compare import (
 )
 from twinstudio.jobs.inputs import check_kept, source_of
 from twinstudio.jobs.job import JobView
-from twinstudio.jobs.loading import code_digest
+from twinstudio.jobs.loading import code_digest, load_class
 from twinstudio.jobs.record import FORMAT, Run
 from twinstudio.jobs.runner import Runner
 from twinstudio.jobs.spec import JobSpec, scene_digest, specify
-from twinstudio.model.errors import JobError, TwinstudioError
+from twinstudio.model.errors import JobError, PluginError, TwinstudioError
 from twinstudio.model.provenance import digest, provenance
 
 WAIT_SECONDS = 0.2
@@ -72,6 +72,7 @@ def again(run: Run, folder: Path) -> JobSpec:
     """
     spec = run.spec
     check_kept(spec.inputs, folder)
+    _check_plugin(spec)
     found = {
         name: structs.replace(given, path=str(source_of(name, given, folder)))
         for name, given in spec.inputs.items()
@@ -130,6 +131,14 @@ def _outcome(
         changed=changed,
         results=results,
     )
+
+
+def _check_plugin(spec: JobSpec) -> None:
+    try:
+        load_class(spec.source)
+    except PluginError as error:
+        what = f"its plugin {f'{spec.plugin} {spec.version}'.rstrip()} cannot be loaded: {error}"
+        raise JobError(what, hint="install it again, then reproduce") from error
 
 
 def _code(spec: JobSpec) -> str:

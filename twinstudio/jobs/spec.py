@@ -23,6 +23,8 @@ PATCHED = ("metric", "residual", "calibrator")
 """Kinds that run a twin of the scene with its patches; others start from the nominal scene."""
 SPLITS = ("calibrator", "residual")
 """Kinds that hold a part of their logs out, unless logs are given for that."""
+NOT_RUN = {"mechanism": "it is checked by 'twinstudio plugins validate'; no twin uses it yet"}
+"""Kinds that are no jobs, and what becomes of them."""
 HELD_OUT = "held_out"
 """The input whose logs are for validation alone."""
 DEFAULT_SPLIT = 0.75
@@ -156,11 +158,9 @@ def scene_digest(scene: Path, kind: str) -> str:
 
 def _check_kind(kind: str, where: str) -> None:
     if kind not in RUNNABLE:
-        raise JobError(
-            f"a plugin of kind {kind} does not run as a job",
-            where=where,
-            hint=f"these do: {', '.join(RUNNABLE)}",
-        )
+        what = f"a plugin of kind {kind} does not run as a job"
+        hint = NOT_RUN.get(kind, f"these do: {', '.join(RUNNABLE)}")
+        raise JobError(what, where=where, hint=hint)
 
 
 def _checked_seed(seed: object, where: str) -> int:

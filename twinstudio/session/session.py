@@ -198,7 +198,7 @@ class Session:
         try:
             return order()
         except TwinstudioError as error:
-            self.journal.write("alarm", kind, str(error))
+            self.journal.write("alarm", kind, str(error).removeprefix(f"{kind}: "))
             raise
         except Exception as error:
             self.journal.write("alarm", kind, f"a fault of Twinstudio: {error!r}")

@@ -183,5 +183,5 @@ def left_text(job: JobView) -> str:
 
 
 def last_words(job: JobView) -> str:
-    """Why it failed or was cancelled, else what it last said it was doing."""
-    return job.error or job.message
+    """Why it failed or was cancelled, else what it says it is doing."""
+    return job.error or ("" if job.state == "done" else job.message)

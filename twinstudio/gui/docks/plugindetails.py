@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QScrollArea, 
 
 from twinstudio.gui.docks.rows import button, words
 from twinstudio.gui.theme import GRID, code_font
-from twinstudio.jobs.spec import RUNNABLE
+from twinstudio.jobs.spec import NOT_RUN, RUNNABLE
 from twinstudio.plugin.catalog import Entry
 
 RIGHTS = "Plugins run with your rights: what you can read or delete, they can. Use those you trust."
@@ -81,7 +81,9 @@ class Details(QScrollArea):
             self.origin.setText("")
             return
         self.title.setText(entry.title or entry.id)
-        self.about.setText("\n".join(filter(None, (entry.help, entry.docs))))
+        idle = NOT_RUN.get(entry.kind, "")
+        no_job = f"A {entry.kind} does not run as a job: {idle}." if idle else ""
+        self.about.setText("\n".join(filter(None, (entry.help, entry.docs, no_job))))
         version = f" {entry.version}" if entry.version else ""
         self.origin.setText(f"{entry.id}{version}, {entry.kind or 'kind unknown'}, {entry.origin}")
         self.reason.setText(entry.reason)
