@@ -164,7 +164,9 @@ def test_that_a_parameter_of_the_wrong_type_or_range_is_named(spec, value):
 
 
 def test_that_a_kind_that_does_not_run_as_a_job_says_so(spec):
-    with pytest.raises(JobError, match=r"kind mechanism does not run as a job; .*plugins validate'"):
+    with pytest.raises(
+        JobError, match=r"kind mechanism does not run as a job; .*plugins validate'"
+    ):
         spec("Slips")
 
 
