@@ -20,6 +20,8 @@ from twinstudio.model.drive import (
 )
 from twinstudio.model.errors import LayoutError
 from twinstudio.model.kinematics import Kinematics
+from twinstudio.model.patches import load_patched, promote
+from twinstudio.model.results import Change, Patch
 from twinstudio.model.scene import load_scene
 from twinstudio.physics.follower import Follower
 from twinstudio.physics.rollout import rollout
@@ -297,3 +299,20 @@ def test_that_expansion_that_is_switched_off_moves_nothing(tmp_path):
     off = msgspec.structs.replace(scene, drive=drive, links=links)
     plain = msgspec.structs.replace(off, links={})
     np.testing.assert_array_equal(run(off, 0.01).values, run(plain, 0.01).values)
+
+
+def test_that_a_promoted_patch_changes_what_the_twin_does(tmp_path):
+    scene = scene_in(tmp_path, PENDULUM_SCENE, PENDULUM)
+    cell = cell_block(scene, ("joint.position", "joint.velocity"), seconds=0.5)
+    before = rollout(load_patched(tmp_path), cell).block.of("joint.effort")
+    changes = (
+        Change(key="drive.friction.viscous", value=(0.5,)),
+        Change(key="links.bob.mass", value=3.0),
+    )
+    promote(scene, Patch(name="fit", changes=changes, reason="less gap"), run="a run")
+    after = rollout(load_patched(tmp_path), cell).block.of("joint.effort")
+    q, qd = cell.of("joint.position"), cell.of("joint.velocity")
+    rate = np.random.default_rng(3).uniform(2.0, 9.0, 1)
+    gained = 9.81 * 0.5 * np.sin(q) - 0.25 * rate**2 * q + 0.5 * qd
+    error = (after - before - gained)[30:-30]
+    assert np.abs(error).max() < 0.05 * np.abs(gained).max()

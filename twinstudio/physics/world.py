@@ -34,36 +34,19 @@ from twinstudio.physics.bodies import (
     tree_of,
     visuals_of,
 )
+from twinstudio.physics.client import Client
 from twinstudio.physics.inertials import changes_inertials, with_inertials
 from twinstudio.physics.models import engine_copy, model_kind, xml_problem
 from twinstudio.physics.quiet import end_line, without_words
 from twinstudio.physics.shapes import TRIANGLES, drawable
 
-with without_words():  # it greets with the time it was built
+with without_words():
     import pybullet
 
 CommandKind = Literal["position", "velocity", "effort"]
 Pose = tuple[float, ...]
 Floats = NDArray[np.float64]
 _RAY_EPSILON = 1e-9
-
-
-class Client:
-    """One simulation without a window: every function of PyBullet, bound to it."""
-
-    def __init__(self) -> None:
-        self.id: int = pybullet.connect(pybullet.DIRECT)
-        if self.id < 0:
-            raise PhysicsError("PyBullet has no room for another simulation in this process")
-
-    def __getattr__(self, name: str) -> Any:
-        return partial(getattr(pybullet, name), physicsClientId=self.id)
-
-    def close(self) -> None:
-        """Let go of the simulation; may be called again."""
-        if self.id >= 0:
-            pybullet.disconnect(self.id)
-            self.id = -1
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
