@@ -1,5 +1,6 @@
 """Plugins that misbehave: one clear message each, and a run that says failed."""
 
+import os
 import re
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from jobs.test_job_kinds import recording
 
 from twinstudio.jobs.capture import HEAD_BYTES, TAIL_BYTES
+from twinstudio.model.errors import JobError
 
 FAILURES = {
     "Raises": r"test\.Raises: raised ValueError: the data is odd \(plugins_at_work\.py, line \d+",
@@ -148,6 +150,31 @@ def test_that_an_input_that_changed_since_is_named(runner, spec, tmp_path):
     assert str(file) in view.error
     file.unlink()
     assert "input 'log' is gone" in runner.submit(made).wait(60).error
+
+
+def test_that_an_input_that_might_never_end_is_refused(spec, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(JobError, match="input 'log' cannot be read: Is no regular file"):
+        spec("Reads", inputs={"log": tmp_path / "pipe"})
+
+
+def test_that_an_input_that_became_a_pipe_fails_the_job(runner, spec, tmp_path):
+    log = tmp_path / "log"
+    log.write_text("x")
+    made = spec("Reads", inputs={"log": log})
+    log.unlink()
+    os.mkfifo(log)
+    view = runner.submit(made).wait(60.0)
+    assert view.state == "failed"
+    assert "Is no regular file" in view.error
+
+
+def test_that_names_that_no_record_can_hold_are_refused(runner, spec, tmp_path):
+    log = tmp_path / os.fsdecode(b"\xff")
+    log.write_text("x")
+    with pytest.raises(JobError, match=r"names of its inputs cannot be recorded: .*; use names"):
+        runner.submit(spec("Reads", inputs={"log": log}))
+    assert runner.submit(spec("Dice")).wait(60.0).state == "done"
 
 
 def test_that_a_folder_that_changed_since_is_named(runner, spec, tmp_path):

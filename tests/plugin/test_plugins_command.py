@@ -14,6 +14,18 @@ def loaded(done: "subprocess.CompletedProcess[str]") -> Any:
     return json.loads(done.stdout)
 
 
+def test_that_a_thread_of_a_plugin_does_not_keep_the_command(tmp_path: Path) -> None:
+    code = "import threading\nthreading.Thread(target=threading.Event().wait, name='mine').start()"
+    file = single_file(tmp_path, "reach", "acme.reach")
+    file.write_text(f"{file.read_text()}\n{code}\n")
+    done = twinstudio(
+        "plugins", "info", "acme.reach", "--plugins-dir", str(tmp_path), home=tmp_path
+    )
+    assert done.returncode == 0
+    assert "acme.reach" in done.stdout
+    assert "left behind and ended: thread 'mine', which a plugin started" in done.stderr
+
+
 def test_that_a_new_plugin_is_built_installed_listed_validated_and_removed(
     tmp_path: Path,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Sequence
@@ -23,6 +24,9 @@ from twinstudio.cli import (
     window,
 )
 from twinstudio.model.errors import TwinstudioError
+from twinstudio.model.words import one_line
+
+LONGEST_WAIT = 2.0
 
 EPILOG = """Examples:
 
@@ -59,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     try:
         status = app(_with_command(given), standalone_mode=True)
+    except SystemExit as done:  # how typer ends
+        status = done.code
     except TwinstudioError as error:
         print(f"twinstudio: {error}", file=sys.stderr)
         status = 1
@@ -73,7 +79,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:  # noqa: BLE001 - the last resort: a line for the user, a trace for us
         print(f"twinstudio: {_fault(error)}", file=sys.stderr)
         status = 70
+    if arguments is None:
+        _leave_threads(status if isinstance(status, int) else 0)
     sys.exit(status or 0)
+
+
+def _leave_threads(status: int) -> None:
+    """End at once if threads that a plugin started would keep us for ever; say so."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(LONGEST_WAIT)  # it may be about to end
+    left = [t.name for t in threading.enumerate() if not t.daemon and t.name != "MainThread"]
+    if left:
+        what = f"left behind and ended: thread {', '.join(map(repr, left))}, which a plugin started"
+        print(f"twinstudio: {one_line(what)}", file=sys.stderr)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(status)
 
 
 def _have_streams() -> None:

@@ -19,6 +19,7 @@ from twinstudio.jobs.record import ENDED, LOG, Run, State, command, now
 from twinstudio.jobs.store import Store
 from twinstudio.jobs.stored import FOLDER, RECORDING
 from twinstudio.jobs.worker import SCRATCH
+from twinstudio.model.words import of_error
 
 TERMINATE_SECONDS = 1.5
 KILL_SECONDS = 2.5
@@ -248,6 +249,10 @@ class Tracked:
             text = f"its record could not be written: {disk(error)}"
             words = "; ".join(filter(None, (final.error, text)))
             return structs.replace(final, state="failed", error=words)
+        except ValueError as error:  # whoever waits must be told, whatever it was
+            text = f"its record could not be written: {of_error(error)}"
+            words = "; ".join(filter(None, (final.error, text)))
+            return structs.replace(final, state="failed", error=one_line(words))
         return final
 
     def _enter(self, state: State, **changes: Any) -> None:

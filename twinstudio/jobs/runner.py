@@ -17,8 +17,9 @@ from twinstudio.jobs.child import Child
 from twinstudio.jobs.job import JobView, Tracked
 from twinstudio.jobs.record import Run, now, this_process
 from twinstudio.jobs.spec import JobSpec
-from twinstudio.jobs.store import Store
+from twinstudio.jobs.store import Store, encode_run
 from twinstudio.model.errors import JobError
+from twinstudio.model.words import of_error, one_line
 
 TEND_SECONDS = 0.02
 REMEMBERED = 200
@@ -67,7 +68,10 @@ class Runner:
         self._thread.start()
 
     def submit(self, spec: JobSpec, *, of: str = "") -> Job:
-        """Queue a job and return at once. of: id of the run it reproduces."""
+        """Queue a job and return at once. of: id of the run it reproduces.
+
+        Raises JobError for a specification that no record can hold.
+        """
         run = Run(
             id=self.store.new_id(),
             spec=spec,
@@ -78,6 +82,14 @@ class Runner:
             of=of,
             owner=this_process(),
         )
+        try:
+            encode_run(run)
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise JobError(
+                f"its parameters or the names of its inputs cannot be recorded: {of_error(error)}",
+                where=one_line(spec.plugin),
+                hint="use names in UTF-8 and values of plain types",
+            ) from error
         tracked = Tracked(run, self.store)
         with self._lock:
             if self._closing:
@@ -202,7 +214,7 @@ class Runner:
             self._closing = True
             left = [job for job in self._jobs.values() if not job.settled]
         for job in left:
-            job.abandon(f"the runner failed: {type(error).__name__}: {error}")
+            job.abandon(f"the runner failed: {of_error(error)}")
         self._announce()
 
     def _announce(self) -> None:

@@ -1,5 +1,6 @@
 """Where a number comes from: versions, hashes, machine."""
 
+import errno
 import hashlib
 import os
 import platform
@@ -55,7 +56,12 @@ def versions() -> dict[str, str]:
 
 
 def sha256(file: Path) -> str:
-    """SHA-256 of a file's content, as ``sha256sum`` prints it."""
+    """SHA-256 of a file's content, as ``sha256sum`` prints it.
+
+    Raises OSError, also for a pipe or a device, which might never end.
+    """
+    if file.exists() and not file.is_file():
+        raise OSError(errno.EINVAL, "Is no regular file", str(file))
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
