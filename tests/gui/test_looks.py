@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from twinstudio.gui.docks.gapmodel import short_names
 from twinstudio.gui.notices import Notices
 from twinstudio.gui.plots.panel import NumberAxis
+from twinstudio.gui.theme import DARK, LIGHT, Theme
 from twinstudio.gui.window import Window
 from twinstudio.model.views import Moment, Trace, TraceQuery
 
@@ -267,3 +268,16 @@ def test_that_a_frame_takes_two_ticks_unless_the_window_is_behind(
     bridge._half()
     assert given[:2] == ["early", "late"]
     assert given.count("early") == len(after_one)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of an sRGB colour (WCAG 2.1)."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_that_the_edge_of_a_field_is_seen_against_the_window(theme: Theme) -> None:
+    dim, bright = sorted((luminance(theme.edge), luminance(theme.window)))
+    assert (bright + 0.05) / (dim + 0.05) >= 3.0
