@@ -131,11 +131,13 @@ class _Residuals:
         off = [self._mean(part) for part in off]
         begin = self.problem.begin(x)
         ties = (ended[:-1] - begin[1:]) / self.problem.state_scale
-        return np.nan_to_num(np.concatenate([*off, ties.ravel()]), posinf=1e6, neginf=-1e6)
+        every = np.concatenate([*off, ties.ravel()])
+        return np.asarray(np.nan_to_num(every, posinf=1e6, neginf=-1e6))
 
     def _mean(self, values: Floats) -> Floats:
         whole = len(values) // self.block * self.block
-        return values[:whole].reshape(-1, self.block).mean(axis=1) * np.sqrt(self.block)
+        mean = values[:whole].reshape(-1, self.block).mean(axis=1)
+        return np.asarray(mean * np.sqrt(self.block))
 
     def jacobian(self, x: Floats) -> Floats:
         """Forward differences; all segments' states share two rollouts."""

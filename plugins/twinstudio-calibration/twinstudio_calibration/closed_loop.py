@@ -120,9 +120,17 @@ def record_of(
     count = len(time[keep])
     length = max(1, round(segment / step))
     starts = np.arange(0, max(count - length // 2, 1), length)
-    columns = (command[:, joint], position[:, joint], velocity[:, joint], effort[:, joint])
-    parts = [np.ascontiguousarray(x[keep]) for x in (*columns, inertia, load)]
-    return Record(step, time[keep] - time[keep][0], *parts, starts=starts)
+    at = time[keep] - time[keep][0]
+    columns = {
+        "command": command[:, joint],
+        "position": position[:, joint],
+        "velocity": velocity[:, joint],
+        "effort": effort[:, joint],
+        "inertia": inertia,
+        "load": load,
+    }
+    parts = {name: np.ascontiguousarray(column[keep]) for name, column in columns.items()}
+    return Record(step=step, time=at, starts=starts, **parts)
 
 
 def problem_of(
@@ -267,11 +275,11 @@ def score(
 
 def drives_table(joints: Sequence[str], fits: Sequence[Found]) -> api.Table:
     """All that `drives_of` needs."""
-    rows = tuple(
-        (joint, *map(float, found.drive)) for joint, found in zip(joints, fits, strict=True)
-    )
+    rows: list[tuple[str | float, ...]] = [
+        (joint, *found.drive) for joint, found in zip(joints, fits, strict=True)
+    ]
     units = tuple("" for _ in range(len(Drive._fields) + 1))
-    return api.Table(name=DRIVES, columns=("joint", *Drive._fields), units=units, rows=rows)
+    return api.Table(name=DRIVES, columns=("joint", *Drive._fields), units=units, rows=tuple(rows))
 
 
 def drives_of(solved: api.Results) -> list[Drive]:

@@ -173,6 +173,7 @@ _UNITS = {
     "delay": ("s", "s"),
     "travel": ("rad", "m"),
     "width": ("rad/s", "m/s"),
+    "shift": ("rad/s", "m/s"),
     "stribeck": ("rad/s", "m/s"),
 }
 """Unit of a revolute and of a prismatic joint; of all others 1."""
@@ -183,6 +184,7 @@ _TITLES = {
     "delay": "effort behind the motion",
     "travel": "presliding travel",
     "width": "width of the smooth sign",
+    "shift": "speed at which the smooth sign turns, negative",
     "stribeck": "Stribeck speed",
     "exponent": "Stribeck exponent",
     "order": "ripple order",
@@ -228,7 +230,7 @@ def rungs_table(joint: str, steps: Sequence[Step]) -> api.Table:
     )
 
 
-_SHAPE = ("delay", "travel", "width", "stribeck", "exponent", "order")
+_SHAPE = ("delay", "travel", "width", "shift", "stribeck", "exponent", "order")
 
 
 def law_table(joints: Sequence[str], fits: Sequence[Fitted], cutoff: float) -> api.Table:

@@ -54,18 +54,19 @@ def axes_of(log: JointLog, scene: api.Scene, body: RigidBody, cutoff: float) -> 
     b, a = signal.butter(4, 2.0 * cutoff * interval)
     position = signal.filtfilt(b, a, position, axis=0)
     keep = slice(round(EDGES / cutoff / interval), -round(EDGES / cutoff / interval))
-    raw = raw - _rigid(body, position, interval, cutoff)
+    known = _rigid(body, position, interval, cutoff)
     warm = None if log.temperature is None else _even(log, log.temperature, time)
     whole = whole_mass(body)
     return tuple(
         Axis(
             interval=interval,
             position=np.ascontiguousarray(position[keep, j]),
-            effort=raw[keep, j],
+            effort=raw[keep, j] - known[keep, j],
             period=2.0 * np.pi if body.revolute[j] else 1.0,
             stride=max(1, round(1.0 / (cutoff * interval))),
             pull=-_gravity_on(body) if whole else 0.0,
             temperature=_known(warm, keep, j),
+            known=known[keep, j],
         )
         for j in range(len(body.joints))
     )

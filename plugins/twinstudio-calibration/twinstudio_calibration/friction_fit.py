@@ -22,6 +22,12 @@ BLOCKS = 6
 """Blocks of time in the cross-validation."""
 DECILES = 10
 """Parts of a range of speed, load or temperature; every other pair is held out in turn."""
+SURE = 2.0
+"""Standard deviations by which a figure must be below zero to be taken for negative."""
+LEAST_GAIN = 0.99
+"""A richer law must bring the error of held-out time below this share."""
+LEAST_RIPPLE = 0.95
+"""The same for a ripple, whose order is the best of thousands."""
 SLACK = 1.01
 """A richer law may not be worse by more than this in any way of holding out."""
 LEAST_WARMING = 2.0
@@ -75,17 +81,16 @@ class Step:
 
 def predict(fitted: Fitted, axis: Axis) -> Floats:
     """Effort by the law, float64[m], through the shared filter."""
-    return columns(fitted.law, axis, motor_load(fitted.law, fitted.values, axis)) @ fitted.values
+    load = motor_load(fitted.law, fitted.values, axis)
+    return columns(fitted.law, axis, load) @ fitted.values
 
 
 def motor_load(law: Law, values: Floats, axis: Axis) -> Floats:
-    """Effort by the law without its load-dependent part, float64[n], not filtered."""
-    if "load" not in law.rungs:
-        return np.zeros(len(axis.position))
-    fine = replace(axis, stride=1)
-    simple = Law(tuple(r for r in law.rungs if r != "load"), law.shape)
+    """Effort of the motor by the law without its load-dependent part, float64[n], unfiltered."""
+    known = np.zeros(len(axis.position)) if axis.known is None else axis.known
+    simple = law.without("load")
     kept = [law.names.index(name) for name in simple.names]
-    return columns(simple, fine, np.zeros(len(axis.position))) @ values[kept]
+    return known + columns(simple, replace(axis, stride=1), known) @ values[kept]
 
 
 def solve(law: Law, axis: Axis, load: Floats | None = None) -> Fitted:
@@ -118,27 +123,45 @@ def solve(law: Law, axis: Axis, load: Floats | None = None) -> Fitted:
 def climb(
     axis: Axis, *, rungs: tuple[Rung, ...] = LADDER, progress: Progress = silent
 ) -> tuple[Fitted, list[Step]]:
-    """From Coulomb's law upwards: a rung is kept if held-out parts are told better with it.
+    """From Coulomb's law upwards: viscous friction, then the rung that helps held-out data most.
 
-    At the top, rungs are taken off again that the ones after them made needless.
+    It ends where no rung is justified. Of those, the last attempt of each is told. At the
+    top, rungs are taken off again that the ones after them made needless.
     """
     best = solve(Law(), axis)
-    steps: list[Step] = []
-    for k, rung in enumerate(rungs):
-        progress(k / (len(rungs) + 1), rung)
-        richer = [solve(law, axis, load) for law, load in _candidates(rung, best, axis)]
-        if not richer:
+    taken: list[Step] = []
+    refused: dict[Rung, Step] = {}
+    left = list(rungs)
+    while left:
+        progress(len(taken) / (len(rungs) + 1), left[0])
+        first = "viscous" in left and not taken
+        tried = [_try(rung, best, axis) for rung in (left[:1] if first else left)]
+        found = [one for one in tried if one is not None]
+        refused = {step.rung: step for step, _ in found if not step.taken}
+        good = [one for one in found if one[0].taken]
+        if not good and first:
+            left.remove("viscous")
             continue
-        tried = min(richer, key=lambda fitted: fitted.error)
-        step = compare(rung, best, tried, axis)
-        steps.append(step)
-        best = tried if step.taken else best
-    return prune(best, steps, axis)
+        if not good:
+            break
+        step, best = min(good, key=lambda one: one[0].errors["time"][1])
+        taken.append(step)
+        left.remove(step.rung)
+    return prune(best, [*taken, *refused.values()], axis)
+
+
+def _try(rung: Rung, best: Fitted, axis: Axis) -> tuple[Step, Fitted] | None:
+    """The best law with one rung more; None if it cannot be tried here."""
+    richer = [solve(law, axis, load) for law, load in _candidates(rung, best, axis)]
+    if not richer:
+        return None
+    tried = min(richer, key=lambda fitted: fitted.error)
+    return compare(rung, best, tried, axis), tried
 
 
 def prune(best: Fitted, steps: list[Step], axis: Axis) -> tuple[Fitted, list[Step]]:
     """The law without rungs whose loss nobody would notice."""
-    for rung in best.law.rungs[1:-1]:
+    for rung in best.law.rungs[:-1]:
         poorer = solve(best.law.without(rung), axis, best.load)
         step = compare(rung, poorer, best, axis)
         if not step.taken and _physical(poorer):
@@ -154,11 +177,14 @@ def compare(rung: Rung, old: Fitted, new: Fitted, axis: Axis) -> Step:
     gain = old_loss["time"] - new_loss["time"]
     spread = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
     worse = [k for k in parts if new_loss[k].mean() > SLACK**2 * old_loss[k].mean()]
+    least = LEAST_RIPPLE if rung == "ripple" else LEAST_GAIN
     why = ""
     if not _physical(new):
         why = "its friction would drive the joint"
     elif gain.mean() <= spread:
         why = "what it gains in held-out time is within its spread"
+    elif new_loss["time"].mean() > least**2 * old_loss["time"].mean():
+        why = f"it lowers the error of held-out time by less than {1.0 - least:.0%}"
     elif worse:
         why = f"held-out {' and '.join(worse)} is told worse"
     power = float(np.mean(axis.coarse(axis.effort) ** 2))
@@ -200,13 +226,17 @@ def _held_out(fitted: Fitted, axis: Axis, parts: list[Mask]) -> Floats:
 
 
 def _physical(fitted: Fitted) -> bool:
-    """Whether friction brakes: no level and no slope below zero."""
-    level, extra = fitted.value("coulomb"), fitted.value("extra")
-    if level < 0.0 or level + extra < -1e-2 * level or fitted.value("viscous") < 0.0:
+    """Whether friction brakes: no level and no slope below zero by more than its own error."""
+    names = ("coulomb", "viscous", "quadratic", "load")
+    known = [name for name in names if name in fitted.law.names]
+    if any(fitted.value(name) < -SURE * fitted.deviation(name) for name in known):
         return False
-    return abs(fitted.value("viscous_asymmetric")) <= fitted.value("viscous") or (
-        "asymmetric" not in fitted.law.rungs
-    )
+    level = fitted.value("coulomb")
+    if level + fitted.value("extra") < -1e-2 * abs(level):
+        return False
+    if "asymmetric" not in fitted.law.rungs:
+        return True
+    return abs(fitted.value("viscous_asymmetric")) <= fitted.value("viscous")
 
 
 def _candidates(rung: Rung, best: Fitted, axis: Axis) -> list[tuple[Law, Floats]]:
@@ -215,10 +245,12 @@ def _candidates(rung: Rung, best: Fitted, axis: Axis) -> list[tuple[Law, Floats]
     warm = axis.temperature
     if rung == "temperature" and (warm is None or np.ptp(warm) < LEAST_WARMING):
         return []
-    if rung == "smooth" and "presliding" in law.rungs:
+    if {rung, *law.rungs} >= {"smooth", "presliding"}:
+        return []
+    if rung == "Stribeck load" and ("Stribeck" not in law.rungs or axis.known is None):
         return []
     if rung == "load":
-        load = columns(law, replace(axis, stride=1), load) @ best.values
+        load = motor_load(law, best.values, axis)
     return [(law.with_rung(rung, **start), load) for start in _starts(rung, best, axis)]
 
 
@@ -230,7 +262,7 @@ def _starts(rung: Rung, best: Fitted, axis: Axis) -> list[dict[str, float]]:
     if rung == "presliding":
         return [{"travel": reach * share} for share in (1e-4, 1e-3, 1e-2)]
     if rung == "smooth":
-        return [{"width": fast * share} for share in (0.02, 0.2)]
+        return [{"width": fast * share, "shift": 0.0} for share in (0.02, 0.2)]
     if rung == "Stribeck":
         shares = ((0.05, 1.0), (0.2, 1.0), (0.2, 2.0))
         return [{"stribeck": fast * share, "exponent": bend} for share, bend in shares]
@@ -292,6 +324,7 @@ def _scales(law: Law, axis: Axis) -> Floats:
         "delay": axis.interval,
         "travel": shape.travel,
         "width": shape.width,
+        "shift": shape.width,
         "stribeck": shape.stribeck,
         "exponent": 1.0,
         "order": 1.0 / max(float(np.ptp(axis.position)) / axis.period, 1e-12),
@@ -305,8 +338,15 @@ def _bounds(name: str, law: Law, axis: Axis) -> tuple[float, float]:
         return -20.0 * axis.interval, 20.0 * axis.interval
     if name == "exponent":
         return 0.5, 4.0
+    if name == "shift":
+        return -3.0 * shape.width, 3.0 * shape.width
     here: float = getattr(shape, name)
     if name == "order":
         width = axis.period / float(np.ptp(axis.position))
         return here - width, here + width
+    if name == "stribeck":
+        # Beyond the fastest speeds it would be viscous friction by another name.
+        velocity = axis.moved(0.0)[1]
+        top = float(np.quantile(np.abs(velocity), 0.99))
+        return min(here, top) / 30.0, top
     return here / 30.0, here * 30.0

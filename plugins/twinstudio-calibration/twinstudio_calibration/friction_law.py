@@ -2,7 +2,7 @@
 
 effort = mass a + offset + sliding friction, `delay` seconds before the motion. The
 friction's direction is the sign of the velocity, or with presliding the state of a
-spring that gives way (Maxwell slip), or with a smooth law tanh(v / width).
+spring that gives way (Maxwell slip), or with a smooth law tanh((v + shift) / width).
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +24,7 @@ Rung = Literal[
     "presliding",
     "smooth",
     "load",
+    "Stribeck load",
     "temperature",
     "quadratic",
     "ripple",
@@ -35,6 +36,7 @@ LADDER: tuple[Rung, ...] = (
     "presliding",
     "smooth",
     "load",
+    "Stribeck load",
     "temperature",
     "quadratic",
     "ripple",
@@ -49,7 +51,8 @@ class Axis:
     """One joint's motion and effort on an even grid; float64[n] each, SI.
 
     effort: measured, less what is known of the rigid bodies. pull: what gravity adds to
-    the acceleration in the inertial term, m/s^2. temperature: degC, or None.
+    the acceleration in the inertial term, m/s^2. temperature: degC, or None. known: effort
+    of the rigid bodies that was taken off, None for none.
     period: length of one turn of position, 2 pi rad or 1 m. stride: samples in one of
     the fit, which see nothing above the Nyquist frequency of that.
     """
@@ -61,6 +64,7 @@ class Axis:
     stride: int = 1
     pull: float = 0.0
     temperature: Floats | None = None
+    known: Floats | None = None
 
     def coarse(self, values: Floats) -> Floats:
         """`values` [n, ...] through the filter that all columns share, every stride-th one."""
@@ -80,11 +84,15 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a law is not linear in. delay s; travel rad or m; width, stribeck rad/s or m/s."""
+    """What a law is not linear in.
+
+    delay s; travel rad or m; width, shift, stribeck rad/s or m/s; order: of a ripple.
+    """
 
     delay: float = 0.0
     travel: float = 0.0
     width: float = 0.0
+    shift: float = 0.0
     stribeck: float = 0.0
     exponent: float = 1.0
     order: float = 0.0
@@ -109,7 +117,7 @@ class Law:
         """Fields of `shape` that a fit adjusts."""
         fields: Mapping[Rung, tuple[str, ...]] = {
             "presliding": ("travel",),
-            "smooth": ("width",),
+            "smooth": ("width", "shift"),
             "Stribeck": ("stribeck", "exponent"),
             "ripple": ("order",),
         }
@@ -128,6 +136,7 @@ _ADDED: Mapping[Rung, tuple[str, ...]] = {
     "smooth": (),
     "Stribeck": ("extra",),
     "load": ("load",),
+    "Stribeck load": ("extra_load",),
     "temperature": ("temperature",),
     "quadratic": ("quadratic",),
     "ripple": ("ripple_sine", "ripple_cosine"),
@@ -154,7 +163,7 @@ def direction(law: Law, position: Floats, velocity: Floats) -> Floats:
         state: Floats = laws.presliding(np.concatenate([[before], position]), law.shape.travel)
         return state[1:]
     if "smooth" in law.rungs:
-        return np.tanh(velocity / law.shape.width)
+        return np.tanh((velocity + law.shape.shift) / law.shape.width)
     return np.sign(velocity)
 
 
@@ -165,11 +174,13 @@ def _rung_columns(
     law = laws.Law(stribeck=shape.stribeck, stribeck_exponent=shape.exponent)
     phase = 2.0 * np.pi * shape.order * position / axis.period
     warm = np.zeros(1) if axis.temperature is None else axis.temperature - laws.REFERENCE
+    weight = np.zeros(1) if axis.known is None else axis.known
     found: dict[Rung, Callable[[], list[Floats]]] = {
         "viscous": lambda: [velocity],
         "asymmetric": lambda: [np.abs(velocity)],
         "Stribeck": lambda: [side * laws.stribeck_share(velocity, law)],
         "load": lambda: [side * np.abs(load)],
+        "Stribeck load": lambda: [side * laws.stribeck_share(velocity, law) * np.abs(weight)],
         "temperature": lambda: [side * warm],
         "quadratic": lambda: [velocity * np.abs(velocity)],
         "ripple": lambda: [np.sin(phase), np.cos(phase)],

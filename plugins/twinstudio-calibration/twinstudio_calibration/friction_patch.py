@@ -103,6 +103,9 @@ _RUNGS: dict[Rung, Callable[[Sequence[Fitted]], list[api.Change]]] = {
     "Stribeck": _stribeck,
     "presliding": _presliding,
     "load": lambda fits: [_each("drive.friction.load_motor", fits, lambda f: f.value("load"))],
+    "Stribeck load": lambda fits: [
+        _each("drive.friction.stribeck_load_external", fits, lambda f: f.value("extra_load"))
+    ],
     "temperature": _temperature,
     "quadratic": lambda fits: [
         _each("drive.friction.quadratic", fits, lambda f: f.value("quadratic"))

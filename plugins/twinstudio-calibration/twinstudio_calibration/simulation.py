@@ -72,7 +72,7 @@ def rollout(drive: Drive, record: Record, begin: Floats) -> tuple[Floats, Floats
     slope = np.gradient(command, record.step)
     row = np.zeros(1, dtype=np.dtype(contact.CONTACT, align=True)).view(np.recarray)[0]
     row.elements = 1
-    return _rollout(  # type: ignore[no-any-return]
+    return _rollout(
         drive,
         (command, slope, record.effort, record.inertia, record.load),
         record.starts,
