@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from pytestqt.qtbot import QtBot
 
 from twinstudio.gui.forms.editors import NumberEditor, TextEditor
+from twinstudio.gui.forms.fields import explained
 from twinstudio.gui.forms.form import Form, FormSource
 from twinstudio.gui.forms.inputs import run_params
 from twinstudio.gui.notices import Notices
 from twinstudio.gui.reader import Reader
 from twinstudio.gui.theme import DARK, LIGHT
 from twinstudio.jobs.spec import RUNNABLE, Input
-from twinstudio.model.params import Params, about, fields, make
+from twinstudio.model.params import Field, Params, about, fields, make
 from twinstudio.plugin.kinds import KINDS
 from twinstudio.plugin.slots import InputSlot
 
@@ -354,3 +355,9 @@ def test_that_a_fault_is_told_briefly_and_in_full_as_a_tooltip(form: Form) -> No
     assert len(complaint.text.text()) <= 100
     type_in(form, "mass", "2")
     assert complaint.toolTip() == ""
+
+
+def test_that_a_bound_has_its_unit_beside_it() -> None:
+    duration = Field(name="d", kind="number", help="How long", unit="s", low=0.0)
+    assert explained(duration, "s") == "How long (0\u00a0s and more)"
+    assert explained(replace(duration, high=2.0), "ms") == "How long (0 to 2000\u00a0ms)"

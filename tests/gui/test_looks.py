@@ -5,10 +5,12 @@ import pytest
 from gui.fake_session import JOINTS, FakeSession, gap_table, health
 from msgspec.structs import replace
 from PySide6.QtCore import QRectF
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QIcon
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from twinstudio.gui.docks.gapmodel import short_names
+from twinstudio.gui.docks.rows import MARKS, mark_icon
 from twinstudio.gui.notices import Notices
 from twinstudio.gui.plots.panel import NumberAxis
 from twinstudio.gui.theme import DARK, LIGHT, Theme
@@ -281,3 +283,19 @@ def luminance(colour: str) -> float:
 def test_that_the_edge_of_a_field_is_seen_against_the_window(theme: Theme) -> None:
     dim, bright = sorted((luminance(theme.edge), luminance(theme.window)))
     assert (bright + 0.05) / (dim + 0.05) >= 3.0
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+@pytest.mark.parametrize("state", list(MARKS))
+def test_that_the_mark_of_a_state_is_seen_in_a_selected_row(
+    qapp: QApplication, theme: Theme, state: str
+) -> None:
+    picture = mark_icon(state, theme).pixmap(16, QIcon.Mode.Selected).toImage()
+    drawn = [
+        colour
+        for x in range(picture.width())
+        for y in range(picture.height())
+        if (colour := picture.pixelColor(x, y)).alpha() == 255
+    ]
+    assert drawn
+    assert {colour.name() for colour in drawn} == {theme.base.lower()}

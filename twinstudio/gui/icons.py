@@ -29,16 +29,23 @@ def state_icon(state: str, theme: Theme) -> QIcon:
         "warning": ("triangle", theme.warning),
         "alarm": ("cross", theme.alarm),
     }[state]
-    return icon(name, colour)
+    return icon(name, colour, selected=theme.base)
 
 
-def icon(name: str, colour: str, *, disabled: str | None = None) -> QIcon:
-    """The shape `name` in `colour`; raises KeyError for a shape that is not drawn."""
+def icon(
+    name: str, colour: str, *, disabled: str | None = None, selected: str | None = None
+) -> QIcon:
+    """The shape `name` in `colour`; raises KeyError for a shape that is not drawn.
+
+    disabled, selected: its colour on a button that is off, and in a selected row.
+    """
     made = QIcon()
     for ratio in (1, 2, 3):
         made.addPixmap(_pixmap(name, colour, ratio))
         if disabled:
             made.addPixmap(_pixmap(name, disabled, ratio), QIcon.Mode.Disabled)
+        if selected:  # Qt would tint it with the colour that it then lies on
+            made.addPixmap(_pixmap(name, selected, ratio), QIcon.Mode.Selected)
     return made
 
 

@@ -215,7 +215,7 @@ class Panel(QWidget):
 def mark_icon(state: str, theme: Theme) -> QIcon:
     """The icon of a plugin's or job's state."""
     shape, tone = MARKS[state]
-    return icon(shape, getattr(theme, tone))
+    return icon(shape, getattr(theme, tone), selected=theme.base)
 
 
 def tip(text: str) -> str:

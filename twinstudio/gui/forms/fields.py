@@ -160,14 +160,14 @@ class Fields(QWidget):
 def explained(field: Field, shown: str) -> str:
     """Help of a parameter, and its bounds in the unit `shown`."""
     low, high = (_bound(bound, field, shown) for bound in (field.low, field.high))
+    name = "" if shown in ("", "1") else f"\u00a0{shown}"
     if low and high:
-        span = f"{low} to {high}"
+        span = f"{low} to {high}{name}"
     elif low or high:
-        span = f"{low} and more" if low else f"at most {high}"
+        span = f"{low}{name} and more" if low else f"at most {high}{name}"
     else:
         return field.help
-    name = "" if shown in ("", "1") else f"\u00a0{shown}"
-    return f"{field.help} ({span}{name})"
+    return f"{field.help} ({span})"
 
 
 def _bound(bound: float | None, field: Field, shown: str) -> str:
