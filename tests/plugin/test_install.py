@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,40 @@ def test_that_a_broken_wheel_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="pip could not handle") as caught:
         install.plan(str(wheel), offline=True)
     assert "\n" not in str(caught.value)
+
+
+def distributed(folder: Path, name: str, version: str, needs: str = "") -> str:
+    """A wheel without code."""
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    meta = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    with zipfile.ZipFile(wheel, "w") as out:
+        out.writestr(f"{info}/METADATA", meta + (f"Requires-Dist: {needs}\n" if needs else ""))
+        out.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        out.writestr(f"{info}/RECORD", "")
+    return str(wheel)
+
+
+@pytest.mark.parametrize("what", ["numpy 1.0", "twinstudio 0.0.1", "acme_old 1.0"])
+def test_that_what_would_break_twinstudio_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    distributed(tmp_path, "numpy", "1.0")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    name, version = what.split()
+    wheel = distributed(tmp_path, name, version, "numpy==1.0" if name == "acme_old" else "")
+    with pytest.raises(PluginError, match=r"go together with this Twinstudio; Cannot install .*"):
+        install.plan(wheel, offline=True)
+
+
+def test_that_a_build_that_fails_is_told_by_its_own_error(tmp_path: Path) -> None:
+    project = write_project("acme-unbuilt", "metric", tmp_path)
+    settings = project / "pyproject.toml"
+    settings.write_text(settings.read_text().replace('name = "acme-unbuilt"', 'name = "Bad!"'))
+    with pytest.raises(PluginError, match=r"pip could not handle .*; ValueError: .*project.name"):
+        install.plan(str(project), offline=True)
 
 
 def test_that_a_missing_build_tool_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:

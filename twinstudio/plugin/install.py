@@ -21,6 +21,7 @@ from twinstudio.model.errors import PluginError
 from twinstudio.plugin import pipchild
 from twinstudio.plugin.manifest import GROUP
 
+PROGRAM = "twinstudio"
 NOTE = "A plugin runs with all your rights: install only what you trust."
 Say = Callable[[str], None]
 _THERE = "Requirement already satisfied:"
@@ -104,6 +105,10 @@ def uninstall(name: str, say: Say, *, stop: threading.Event | None = None) -> No
     """Uninstall distribution `name`, which must be one of plugins; errors as of `plan`."""
     known = plan_removal(name)
     _pip(["uninstall", "--yes", known.name], say, name, stop)
+    if version_of(known.name):  # pip leaves alone what lies outside its environment, and says so
+        raise PluginError(
+            f"package '{name}' is still there", hint="it lies outside this environment"
+        )
 
 
 def version_of(name: str) -> str:
@@ -125,7 +130,13 @@ def _arguments(what: str, offline: bool) -> list[str]:
             raise PluginError("there is no such wheel or folder", where=what)
         what = str(path.resolve())
     local = ["--no-index", "--no-build-isolation"] if offline else ["--retries", "1"]
-    return [*local, what]
+    return [*local, what, *_ourselves()]
+
+
+def _ourselves() -> list[str]:
+    """Twinstudio as it is, named too: pip accepts nothing that breaks it or its libraries."""
+    version = version_of(PROGRAM)
+    return [f"{PROGRAM}=={version}"] if version else []
 
 
 def _allowed() -> None:
@@ -173,6 +184,9 @@ def _failure(lines: Sequence[str], what: str) -> PluginError:
             f"'{what}' cannot be installed: the package index cannot be reached",
             hint="check the network, or install a wheel offline",
         )
+    if "conflicting dependencies" in text:
+        told = next((x for x in _errors(lines) if x.startswith("Cannot install")), "")
+        return PluginError(f"'{what}' does not go together with this Twinstudio", hint=told)
     if "No matching distribution found" in text:
         hint = f"write './{what}' for the folder" if Path(what).is_dir() else _last_error(lines)
         return PluginError(f"'{what}' or something it needs is not to be found", hint=hint)
@@ -185,5 +199,11 @@ def _failure(lines: Sequence[str], what: str) -> PluginError:
 
 
 def _last_error(lines: Sequence[str]) -> str:
-    errors = [line for line in lines if line.startswith("ERROR:")] or [x for x in lines if x]
-    return errors[-1].removeprefix("ERROR:").strip() if errors else "it said nothing"
+    return next(reversed(_errors(lines) or [line for line in lines if line]), "it said nothing")
+
+
+def _errors(lines: Sequence[str]) -> list[str]:
+    """What pip, or a build that it ran, gave as errors."""
+    heads = re.compile(r"\s*(?:\w*Error|ERROR|error): ?")
+    told = [x for x in lines if heads.match(x) and not re.match(r"\s*error: [\w-]+$", x)]
+    return [line.strip().removeprefix("ERROR:").strip() for line in told]
