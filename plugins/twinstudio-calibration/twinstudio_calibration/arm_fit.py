@@ -186,7 +186,8 @@ class Fitting:
     def choose_strength(self) -> Floats:
         """The prior's strength with the smallest error; returns all errors."""
         joints = self.all_selected()
-        errors, latest = {}, {}
+        errors: dict[float, float] = {}
+        latest: dict[float, Floats] = {}
 
         def fit(a: Floats, b: Floats) -> Floats:
             key = float(a[0, 0])  # which fold it is: neighbours in strength start from each other
@@ -201,33 +202,49 @@ class Fitting:
         return np.array(list(errors.values()))
 
     def choose_terms(self) -> None:
-        """Travel, delay and extra terms of each joint, one after the other."""
-        self._choose_common_delay()
-        for j in range(self.joints):
-            errors = self._errors(j)
-            choice, grid = self.choices[j], self.evidence.grid
-            for _ in range(2):
-                choice = _better(
-                    choice, [replace(choice, contact=k) for k in range(len(grid.contacts))], errors
-                )
-                choice = _better(
-                    choice, [replace(choice, delay=k) for k in range(len(grid.delays))], errors
-                )
-                for name in terms.EXTRAS:
-                    without = replace(choice, extras=choice.extras - {name})
-                    choice = _better(
-                        without, [replace(choice, extras=choice.extras | {name})], errors
-                    )
+        """Contact, delay and extra terms of each joint, one joint after the other.
+
+        Travel and delay are chosen together, for each looks much like the other. All
+        joints share a delay but for those that gain by leaving it.
+        """
+        tables = [self._tabulated(j) for j in range(self.joints)]
+        common = int(np.argmin(sum(table.min(axis=0) for table in tables)))
+        for j, table in enumerate(tables):
+            errors, grid = self._errors(j), self.evidence.grid
+            choice = replace(
+                self.choices[j], contact=int(np.argmin(table[:, common])), delay=common
+            )
+            free = np.unravel_index(int(np.argmin(table)), table.shape)
+            choice = _better(
+                choice, [replace(choice, contact=int(free[0]), delay=int(free[1]))], errors
+            )
+            contacts = [replace(choice, contact=k) for k in range(len(grid.contacts))]
+            choice = _better(choice, contacts, errors)
+            for name in terms.EXTRAS:
+                without = replace(choice, extras=choice.extras - {name})
+                choice = _better(without, [replace(choice, extras=choice.extras | {name})], errors)
             self.choices[j] = choice
 
-    def _choose_common_delay(self) -> None:
-        """The delay that suits all joints best; single ones leave it if that pays."""
-        errors = []
-        for k in range(len(self.evidence.grid.delays)):
-            joints = [self.selected(j, replace(c, delay=k)) for j, c in enumerate(self.choices)]
-            errors.append(self.score(joints).sum())
-        best = int(np.argmin(errors))
-        self.choices = [replace(choice, delay=best) for choice in self.choices]
+    def _tabulated(self, joint: int) -> Floats:
+        """Cross-validated error over contacts (those that creep: infinite) and delays."""
+        errors, grid = self._errors(joint), self.evidence.grid
+        table = np.full((len(grid.contacts), len(grid.delays)), np.inf)
+        for c, contact in enumerate(grid.contacts):
+            if np.isfinite(contact.creep):
+                continue
+            for d in range(len(grid.delays)):
+                option = replace(self.choices[joint], contact=c, delay=d)
+                table[c, d] = errors(option).sum()
+        return table
+
+    def adopt(self, evidence: Evidence) -> None:
+        """Go on with other evidence; delays become the nearest that it has."""
+        old, new = self.evidence.grid.delays, np.array(evidence.grid.delays)
+        self.choices = [
+            replace(choice, delay=int(np.argmin(np.abs(new - old[choice.delay]))))
+            for choice in self.choices
+        ]
+        self.evidence = evidence
 
     def _errors(self, joint: int) -> Callable[[Choice], Floats]:
         """The cross-validated error of each fold as a function of one joint's choice."""
@@ -257,8 +274,10 @@ class Fitting:
 
     def identifiable(self, spread: Floats) -> NDArray[np.bool_]:
         """Whether the data tell each parameter at least twice as well as the prior does."""
-        prior = np.linalg.pinv(self.prior().precision, hermitian=True)
-        result: NDArray[np.bool_] = np.diag(spread) < 0.25 * np.diag(prior)
+        precision, size = self.prior().precision, len(self.start_bodies)
+        prior = 1.0 / np.diag(precision)
+        prior[:size] = np.diag(np.linalg.inv(precision[:size, :size]))
+        result: NDArray[np.bool_] = np.diag(spread) < 0.25 * prior
         return result
 
     def spread(self) -> Floats:

@@ -1,6 +1,6 @@
 """The identified arm: rigid bodies, drive gains, friction and delay, and what it predicts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from twinstudio_calibration import joint_terms as terms
 from twinstudio_calibration.logs import JointLog
-from twinstudio_calibration.motion import Motion, low_pass, motion_of
-from twinstudio_calibration.rigid_body import RigidBody
+from twinstudio_calibration.motion import low_pass, motion_of
+from twinstudio_calibration.rigid_body import PER_LINK, RigidBody
 
 Floats = NDArray[np.float64]
 Source = Literal["effort", "current"]
@@ -26,7 +26,8 @@ class ArmModel:
     contact: of each joint. delay: float64
     [joints], s, of the measured effort behind the motion. motion_cutoff: Hz, of the
     smoother of positions. score_cutoff: Hz, of the filter of efforts before they are
-    compared; 0 compares raw.
+    compared; 0 compares raw. payload: ten parameters in the last joint's frame of what
+    the arm carries beside, with gains of its own, `payload_gain`, or else `gain`.
     """
 
     source: Source
@@ -37,6 +38,8 @@ class ArmModel:
     delay: Floats
     motion_cutoff: float
     score_cutoff: float
+    payload: Floats = field(default_factory=lambda: np.zeros(PER_LINK))
+    payload_gain: Floats | None = None
 
 
 def target_of(log: JointLog, source: Source) -> Floats:
@@ -54,7 +57,11 @@ def predict(model: ArmModel, body: RigidBody, log: JointLog) -> Floats:
     motion = motion_of(log, model.motion_cutoff)
     stride = stride_of(motion.interval, 2.0 * model.motion_cutoff)
     coarse = motion.every(stride)
-    rigid = rigid_effort(body, coarse, model.inertial)
+    regressor = body.regressor(coarse.position, coarse.velocity, coarse.acceleration)
+    rigid = regressor @ model.inertial
+    carried = regressor[:, :, -PER_LINK:] @ model.payload
+    if model.payload_gain is not None:
+        carried = carried * model.payload_gain / model.gain
     levers = body.levers(coarse.position)
     result = np.empty_like(log.position)
     for j, own in enumerate(model.own):
@@ -65,12 +72,13 @@ def predict(model: ArmModel, body: RigidBody, log: JointLog) -> Floats:
             motion.acceleration[:, j],
             load,
             np.interp(motion.time, coarse.time, levers[:, j]),
-            float(motion.resolution[j]),
+            terms.Track(motion.position[:, j], motion.path[:, j], float(motion.resolution[j])),
             (model.contact[j],),
             motion.interval,
         )
         named = {name: column for (name, _), column in found.items()}
-        total = load + sum((value * named[name] for name, value in own.items()), np.zeros(1))
+        lift = np.interp(motion.time, coarse.time, carried[:, j])
+        total = load + lift + sum((value * named[name] for name, value in own.items()), np.zeros(1))
         result[:, j] = model.gain[j] * np.interp(log.time - model.delay[j], motion.time, total)
     return result
 
@@ -91,11 +99,6 @@ def even(log: JointLog, values: Floats) -> Floats:
     """`values` at the stamps of `log`, on the even grid of `motion_of`."""
     time = log.time[0] + log.interval * np.arange(int(log.duration / log.interval) + 1)
     return np.stack([np.interp(time, log.time, column) for column in values.T], axis=1)
-
-
-def rigid_effort(body: RigidBody, motion: Motion, inertial: Floats) -> Floats:
-    """Effort of the rigid bodies, float64[n, joints]."""
-    return body.regressor(motion.position, motion.velocity, motion.acceleration) @ inertial
 
 
 def stride_of(interval: float, cutoff: float) -> int:

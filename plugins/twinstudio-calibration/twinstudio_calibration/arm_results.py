@@ -120,6 +120,10 @@ def table_of(body: RigidBody, model: ArmModel) -> api.Table:
             (joint, "travel", model.contact[j].travel),
             (joint, "creep rate", 1.0 / model.contact[j].creep),
         ]
+    rows += [("payload", n, float(v)) for n, v in zip(INERTIAL, model.payload, strict=True)]
+    if model.payload_gain is not None:
+        values = zip(body.joints, model.payload_gain, strict=True)
+        rows += [(joint, "payload gain", float(value)) for joint, value in values]
     return api.Table(
         name=MODEL, columns=("of", "parameter", "value"), units=("", "", ""), rows=tuple(rows)
     )
@@ -148,6 +152,10 @@ def model_from(solved: api.Results, body: RigidBody) -> ArmModel:
         delay=np.array([of[joint, "delay"] for joint in body.joints]),
         motion_cutoff=of["", "motion_cutoff"],
         score_cutoff=of["", "score_cutoff"],
+        payload=np.array([of["payload", name] for name in INERTIAL]),
+        payload_gain=np.array([of[joint, "payload gain"] for joint in body.joints])
+        if (body.joints[0], "payload gain") in of
+        else None,
     )
 
 
@@ -179,7 +187,7 @@ def patch_of(body: RigidBody, model: ArmModel, reason: str) -> api.Patch:
     quadratic = tuple(own.get(terms.QUADRATIC, 0.0) for own in model.own)
     if any(quadratic) and min(quadratic) >= 0.0:
         changes.append(api.Change(key="drive.friction.quadratic", value=quadratic))
-    travel = tuple(contact.travel for contact in model.contact)
+    travel = tuple(c.travel if c.travel > terms.RIGID else 0.0 for c in model.contact)
     changes.append(api.Change(key="drive.friction.presliding", value=travel))
     if model.source == "current":
         gains = tuple(float(v) for v in 1.0 / model.gain)

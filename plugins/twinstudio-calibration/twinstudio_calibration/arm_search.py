@@ -1,6 +1,6 @@
 """From logs to a fitted arm: filters, strength of the prior, terms, gains; then intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from twinstudio_calibration.logs import JointLog
 from twinstudio_calibration.rigid_body import RigidBody
 
 Floats = NDArray[np.float64]
-TRAVELS = (1e-6, 5e-5, 1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3, 3.2e-3)
+TRAVELS = (1e-8, 5e-5, 1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3, 3.2e-3)
 CREEPS = (float("inf"), 3.0, 1.0, 0.3)
 USUAL_CONTACT = 3
 """Before anything is chosen: 0.2 mrad of travel, no creep."""
@@ -48,9 +48,10 @@ def search(body: RigidBody, logs: Sequence[JointLog], wish: Wish, say: Say) -> F
     fitting = _best_smoother(body, logs, wish, say)
     for k in range(PASSES):
         say(0.5 + 0.2 * k, f"choosing terms, pass {k + 1} of {PASSES}")
-        fitting.evidence = _evidence(
-            body, logs, wish, fitting.evidence.grid.motion_cutoff, fitting.inertial
-        )
+        grid = fitting.evidence.grid
+        if k:
+            grid = replace(grid, delays=_finer(grid.delays, fitting))
+        fitting.adopt(gather_all(body, logs, wish.source, grid, fitting.inertial))
         fitting.choose_terms()
         fitting.refit(GAIN_ROUNDS)
         fitting.choose_strength()
@@ -81,7 +82,9 @@ def _best_smoother(body: RigidBody, logs: Sequence[JointLog], wish: Wish, say: S
     for k, share in enumerate(MOTION_SHARES):
         cutoff = share * wish.fit_cutoff
         say(0.5 * k / len(MOTION_SHARES), f"smoother of {cutoff:.3g} Hz")
-        fitting = _first(body, _evidence(body, logs, wish, cutoff, body.prior), wish)
+        fitting = _first(
+            body, gather_all(body, logs, wish.source, _grid(logs, wish, cutoff), body.prior), wish
+        )
         weights = fitting.weights.copy() if weights is None else weights
         same = [
             replace(s, weight=float(w))
@@ -112,16 +115,21 @@ def _first(body: RigidBody, evidence: Evidence, wish: Wish) -> Fitting:
     return fitting
 
 
-def _evidence(
-    body: RigidBody, logs: Sequence[JointLog], wish: Wish, cutoff: float, inertial: Floats
-) -> Evidence:
+def _grid(logs: Sequence[JointLog], wish: Wish, cutoff: float) -> Grid:
+    """All contacts, and delays from a third of the longest ahead of the motion."""
     interval = max(log.interval for log in logs)
     step = max(interval / 4.0, wish.longest_delay / 10.0)
-    before = -wish.longest_delay / 3.0
-    delays = step * np.arange(round(before / step), round(wish.longest_delay / step) + 1)
+    steps = np.arange(-round(wish.longest_delay / 3.0 / step), round(wish.longest_delay / step) + 1)
     contacts = tuple(terms.Contact(t, c) for c in CREEPS for t in TRAVELS)
-    grid = Grid(cutoff, wish.fit_cutoff, contacts, tuple(delays.tolist()))
-    return gather_all(body, logs, wish.source, grid, inertial)
+    return Grid(cutoff, wish.fit_cutoff, contacts, tuple((step * steps).tolist()))
+
+
+def _finer(delays: Sequence[float], fitting: Fitting) -> tuple[float, ...]:
+    """Delays around those in use, a quarter of the step apart."""
+    step = (delays[1] - delays[0]) / 4.0 if len(delays) > 1 else 0.0
+    used = {delays[choice.delay] for choice in fitting.choices}
+    found = {round(delay + k * step, 7) for delay in used for k in range(-3, 4)}
+    return tuple(sorted(found))
 
 
 def known_gain(values: Sequence[float], joints: int) -> tuple[float, ...] | None:
@@ -129,6 +137,3 @@ def known_gain(values: Sequence[float], joints: int) -> tuple[float, ...] | None
     if not values:
         return None
     return tuple(float(v) for v in 1.0 / np.broadcast_to(np.asarray(values), (joints,)))
-
-
-Found = Mapping[str, float]

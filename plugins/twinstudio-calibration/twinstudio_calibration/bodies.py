@@ -32,7 +32,8 @@ def divergence(parameters: Floats, prior: Floats) -> float:
 
 def pseudo_inertias(parameters: Floats) -> Floats:
     """Of every link, float64[links, 4, 4]."""
-    return np.einsum("kn,nij->kij", _links(parameters), BASIS)
+    result: Floats = np.einsum("kn,nij->kij", _links(parameters), BASIS)
+    return result
 
 
 def slope_and_curvature(parameters: Floats, prior: Floats) -> tuple[Floats, Floats]:
@@ -88,7 +89,7 @@ def _newton(a: Floats, b: Floats, prior: Floats, strength: float, start: Floats)
         gradient, hessian = a @ p - b, a.copy()
         gradient[:size] += strength * slope
         hessian[:size, :size] += strength * curvature
-        step = np.linalg.solve(hessian, gradient)
+        step: Floats = np.linalg.solve(hessian, gradient)
         decrement = float(gradient @ step)
         if decrement < CLOSE * max(1.0, abs(value)):
             break
@@ -111,6 +112,21 @@ def _descend(
             return candidate, new
         length *= 0.5
     return p, value
+
+
+def nearest_real(parameters: Floats, least: float) -> Floats:
+    """Ten parameters with mass and centre as given and an inertia that a body can have.
+
+    The second moments about the centre get eigenvalues of at least mass times `least`^2
+    (m): what inverse dynamics tells of a payload's inertia is mostly noise.
+    """
+    mass, centre = float(parameters[0]), parameters[1:4] / parameters[0]
+    homogeneous = np.append(centre, 1.0)
+    about = pseudo_inertia(parameters)[:3, :3] - mass * np.outer(centre, centre)
+    values, vectors = np.linalg.eigh(about)
+    pseudo = mass * np.outer(homogeneous, homogeneous)
+    pseudo[:3, :3] += vectors @ np.diag(np.maximum(values, mass * least**2)) @ vectors.T
+    return parameters_of(pseudo)
 
 
 def plausible(parameters: Floats, lengths: Floats, absurd: list[bool]) -> Floats:

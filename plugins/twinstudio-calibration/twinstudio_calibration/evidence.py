@@ -81,7 +81,7 @@ def gather(
             motion.acceleration[:, j],
             load,
             np.interp(motion.time, coarse.time, levers[:, j]),
-            float(motion.resolution[j]),
+            terms.Track(motion.position[:, j], motion.path[:, j], float(motion.resolution[j])),
             grid.contacts,
             motion.interval,
         )

@@ -6,14 +6,11 @@ from typing import NamedTuple
 import numba
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 Floats = NDArray[np.float64]
 COULOMB, VISCOUS, OFFSET, ARMATURE = "coulomb", "viscous", "offset", "armature"
 LOAD, QUADRATIC = "load", "quadratic"
-
-
-SLACK = 1.0
-"""Steps of the encoder: a reading at rest may change between two neighbours."""
 
 
 class Contact(NamedTuple):
@@ -23,8 +20,26 @@ class Contact(NamedTuple):
     creep: float = float("inf")
 
 
+class Track(NamedTuple):
+    """position: float64[n]. path: the same without its noise at rest.
+
+    resolution: a step of the encoder, rad or m.
+    """
+
+    position: Floats
+    path: Floats
+    resolution: float
+
+
 NONE = Contact(0.0)
 Key = tuple[str, Contact]
+FINE_STEP = 1e-3
+"""s; contacts are followed in steps no longer than about this."""
+RIGID = 1e-7
+"""rad or m; a contact of less travel is rigid."""
+UNSEEN, SLACK = 3.0, 1.0
+"""An elastic contact that slides within `UNSEEN` steps of the encoder follows what a play of
++- `SLACK` steps drags along: a reading at rest changes between two neighbours."""
 BALANCE = "balance"
 """A counterbalance: what gravity does to the joint's own link, without its inertia."""
 ALWAYS = (COULOMB, OFFSET)
@@ -37,22 +52,24 @@ SIGNED = frozenset((OFFSET, QUADRATIC, BALANCE))
 """Terms that may have either sign; a negative one of the others would be no friction."""
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def contact(position: Floats, travel: float, kept: float) -> Floats:
     """State of an elastic contact, -1 to 1, along `position`, float64[n].
 
     It takes up motion like a spring over `travel` (rad or m) and slides beyond: one
-    Maxwell-slip element (Al-Bender, Lampaert, Swevers, IEEE TAC 2005). It starts unloaded,
-    and creeps: a sample later only the share `kept` of its load is left.
+    Maxwell-slip element (Al-Bender, Lampaert, Swevers, IEEE TAC 2005). It starts unloaded
+    but for what the first step does, so that a log may begin in motion, and creeps: a
+    sample later only the share `kept` of its load is left.
     """
     state = np.zeros(len(position))
+    state[0] = min(1.0, max(-1.0, (position[1] - position[0]) / travel))
     for k in range(1, len(position)):
         moved = kept * state[k - 1] + (position[k] - position[k - 1]) / travel
         state[k] = min(1.0, max(-1.0, moved))
     return state
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def followed(position: Floats, slack: float) -> Floats:
     """`position` as it drags something along within +- `slack`: the play operator."""
     result = np.empty(len(position))
@@ -63,19 +80,29 @@ def followed(position: Floats, slack: float) -> Floats:
     return result
 
 
+def refined(path: Floats, times: int) -> Floats:
+    """`path` with `times` steps in place of each: a reversal falls between samples."""
+    if times == 1:
+        return np.ascontiguousarray(path)
+    samples = np.arange(len(path), dtype=np.float64)
+    spline = CubicSpline(samples, path)
+    result: Floats = spline(np.arange(times * (len(path) - 1) + 1) / times)
+    return result
+
+
 def columns(
     position: Floats,
     velocity: Floats,
     acceleration: Floats,
     load: Floats,
     lever: Floats,
-    resolution: float,
+    track: Track,
     contacts: Sequence[Contact],
     interval: float,
 ) -> dict[Key, Floats]:
     """Every term that could matter for one joint, by name and contact; float64[n] each.
 
-    resolution: motion below it is taken for none, so that a joint at rest stays at rest.
+    track: what the contact follows.
     lever: effort of gravity on a kg 1 m along the joint's own link.
     load: what the rigid bodies ask of the joint, N m or N. Terms without contact have the
     contact `NONE`. interval: between samples, s.
@@ -87,9 +114,13 @@ def columns(
         (QUADRATIC, NONE): velocity * np.abs(velocity),
     }
     found[BALANCE, NONE] = lever
-    moved = followed(np.ascontiguousarray(position), SLACK * resolution)
+    fine = max(1, round(interval / FINE_STEP))
+    moved = refined(track.path, fine)
+    dragged = followed(refined(track.position, fine), SLACK * track.resolution)
     for one in contacts:
-        state = contact(moved, one.travel, float(np.exp(-interval / one.creep)))
+        kept = float(np.exp(-interval / fine / one.creep))
+        unseen = RIGID < one.travel <= UNSEEN * track.resolution
+        state = contact(dragged if unseen else moved, one.travel, kept)[::fine]
         found[COULOMB, one] = state
         found[LOAD, one] = np.abs(load) * state
     return found

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
+from scipy import ndimage, signal
 from scipy.linalg import solveh_banded
 
 from twinstudio_calibration.logs import JointLog
 
 Floats = NDArray[np.float64]
+STANDING = 0.1
 ORDER = 3
 """The smoother holds the third derivative down, so acceleration ends without a curl."""
 
@@ -18,7 +19,7 @@ ORDER = 3
 class Motion:
     """time: float64[n], s, evenly spaced by `interval`; the others float64[n, joints], SI.
 
-    resolution: float64[joints], the smallest step of the measured positions, rad or m.
+    path: position without what it moves where it is `standing`. resolution: float64[joints], a step of the encoder, rad or m.
     """
 
     time: Floats
@@ -26,6 +27,7 @@ class Motion:
     position: Floats
     velocity: Floats
     acceleration: Floats
+    path: Floats
     resolution: Floats
 
     def every(self, stride: int) -> "Motion":
@@ -36,6 +38,7 @@ class Motion:
             self.position[::stride],
             self.velocity[::stride],
             self.acceleration[::stride],
+            self.path[::stride],
             self.resolution,
         )
 
@@ -52,7 +55,23 @@ def motion_of(log: JointLog, cutoff: float) -> Motion:
     position = smooth(raw, interval, cutoff)
     velocity = np.gradient(position, interval, axis=0, edge_order=2)
     acceleration = np.gradient(velocity, interval, axis=0, edge_order=2)
-    return Motion(time, interval, position, velocity, acceleration, resolution_of(log.position))
+    resolution = resolution_of(log.position)
+    still = standing(raw, resolution, interval)
+    steps = np.where(still[1:], 0.0, np.diff(position, axis=0))
+    path = position[0] + np.vstack([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
+    return Motion(time, interval, position, velocity, acceleration, path, resolution)
+
+
+def standing(position: Floats, resolution: Floats, interval: float) -> NDArray[np.bool_]:
+    """Where readings stay within one step of the encoder for `STANDING` s, bool[n, joints].
+
+    There a joint is at rest, and what changes is which of two neighbours is read.
+    """
+    width = max(3, round(STANDING / interval))
+    high = ndimage.maximum_filter1d(position, width, axis=0)
+    low = ndimage.minimum_filter1d(position, width, axis=0)
+    result: NDArray[np.bool_] = high - low <= 1.01 * resolution
+    return result
 
 
 def resolution_of(position: Floats) -> Floats:

@@ -6,6 +6,7 @@ X'X, X'y, y'y of each block, so that a choice of columns costs one small solve.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Gram:
 
 def gram(columns: Floats, targets: Floats, edges: Sequence[int]) -> Gram:
     """Products of columns float64[n, c] and targets float64[n, t] between row `edges`."""
-    parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
     xs, ys = [columns[part] for part in parts], [targets[part] for part in parts]
     return Gram(
         np.stack([x.T @ x for x in xs]),

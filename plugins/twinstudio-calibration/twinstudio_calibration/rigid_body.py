@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pinocchio as pin
@@ -79,6 +79,13 @@ class RigidBody:
             own = slice(PER_LINK * j + 1, PER_LINK * j + 4)
             found[:, j] = gravity[:, j, own] @ self.along[j]
         return found
+
+    def tool(self, frame: str) -> tuple[Floats, Floats]:
+        """Rotation and position of the link `frame` in the last joint's frame."""
+        if not self.model.existFrame(frame):
+            raise api.PluginError(f"the model has no link '{frame}'")
+        found = self.model.frames[self.model.getFrameId(frame)].placement
+        return np.array(found.rotation), np.array(found.translation)
 
 
 def rigid_body(scene: api.Scene) -> RigidBody:
@@ -198,7 +205,7 @@ def _apply_links(model: Any, scene: api.Scene, bodies: dict[str, Floats]) -> Non
 def _bodies(path: Path) -> dict[str, Floats]:
     """Ten parameters of every link of a URDF, in the link's frame; zeros without inertia."""
     found = {}
-    for link in ElementTree.parse(path).getroot().iter("link"):  # noqa: S314 - the user's own
+    for link in ET.parse(path).getroot().iter("link"):  # noqa: S314 - the user's own
         inertial = link.find("inertial")
         found[link.attrib["name"]] = np.zeros(PER_LINK)
         if inertial is None:
@@ -226,8 +233,13 @@ def _moved(placement: Any, parameters: Floats) -> Floats:
     """Parameters in the parent's frame of a body that stands at `placement` in it."""
     if not parameters.any():
         return parameters
+    return moved(parameters, np.asarray(placement.rotation), np.asarray(placement.translation))
+
+
+def moved(parameters: Floats, rotation: Floats, translation: Floats) -> Floats:
+    """Ten parameters in another frame, in which the first stands turned and shifted."""
     at = np.eye(4)
-    at[:3, :3], at[:3, 3] = placement.rotation, placement.translation
+    at[:3, :3], at[:3, 3] = rotation, translation
     return parameters_of(at @ pseudo_inertia(parameters) @ at.T)
 
 
