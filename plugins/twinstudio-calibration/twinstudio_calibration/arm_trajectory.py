@@ -33,7 +33,9 @@ class Log(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """cutoff: Hz, of all filters. segment: s, of a simulated piece. still: speed, rad/s or
+    """How a log is cut and filtered.
+
+    cutoff: Hz, of all filters. segment: s, of a simulated piece. still: speed, rad/s or
     m/s, below which friction says nothing of its level.
     """
 
@@ -162,8 +164,8 @@ def _estimate(
 ) -> Arm:
     """Least squares of measured columns, projected on those of the instrument."""
     log, keep = smooth.log, smooth.keep
-    q, v, a = measured
-    n, joints = q.shape
+    _, v, _ = measured
+    joints = v.shape[1]
     weight = smooth.sliding(v)
     columns, known = _columns(bodies, smooth, measured, before)
     known_delay = 0.0 if before is None else before.delay
@@ -260,7 +262,7 @@ def simulate(
     loaded = with_payload(bodies, max(arm.mass, 0.0), arm.moment if arm.mass > 0.0 else np.zeros(3))
     effort = shifted(log, arm.delay)
     length = max(2, round(setting.segment / log.step))
-    found = _run(
+    return _run(
         loaded,
         (
             np.maximum(arm.armature, 1e-6),
@@ -271,7 +273,6 @@ def simulate(
         state,
         (log.step, length),
     )
-    return found
 
 
 def shifted(log: Log, delay: float) -> Floats:

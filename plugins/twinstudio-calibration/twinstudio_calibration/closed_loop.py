@@ -26,8 +26,12 @@ from twinstudio_calibration.telemetry import defects
 METHOD = "95 %, linearised at the best rollout, residuals correlated in time (Newey-West)"
 DRIVES = "closed loop"
 LEAST_SECONDS = 3.0
-SATURATED = 0.005
+SATURATED = 0.01
 """Share of samples at the largest effort from which the limit is fitted."""
+BAND = 0.05
+"""Efforts this close to the largest are at it, for their noise."""
+CROWDED = 4.0
+"""At a limit there are so many times the efforts of the band below it."""
 FOLLOWS = 0.5
 """Share of the effort's variance that the controller's law must explain at the start."""
 
@@ -143,30 +147,68 @@ def problem_of(
 ) -> Problem:
     """The fit of one joint, with a first guess by regression."""
     record = record_of(log, scene, body, joint, params.segment)
-    first, _ = guess(record)
-    free = [name for name in Drive._fields if name != "limit"]
-    top = np.abs(record.effort).max()
-    if np.mean(np.abs(record.effort) > 0.9999 * top) > SATURATED:
-        free.append("limit")
-    return Problem(record, tuple(free), first, progress)
+    return Problem(record, free_of(record), guess(record)[0], progress)
+
+
+def free_of(record: Record) -> tuple[str, ...]:
+    """What is fitted: all but the feedforward, the limit of effort only where it is reached.
+
+    A feedforward of the command's speed acts like an earlier command; a guess takes none or
+    all of it, whichever tells the effort better.
+    """
+    reached = math.isfinite(limit_of(record.effort))
+    left = {"feed"} if reached else {"feed", "limit"}
+    return tuple(name for name in Drive._fields if name not in left)
+
+
+def plain_record(
+    time: Floats, command: Floats, position: Floats, effort: Floats, segment: float
+) -> Record:
+    """The record of a single axis whose whole mass is to be found, float64[n] each, SI.
+
+    Samples must be even; position goes through the filter of `record_of`.
+    """
+    step = float(time[1] - time[0])
+    cutoff = default_cutoff(1.0 / step)
+    b, a = signal.butter(4, 2.0 * cutoff * step)
+    smooth = signal.filtfilt(b, a, position)
+    keep = slice(round(EDGES / cutoff / step), -round(EDGES / cutoff / step))
+    velocity = np.gradient(smooth, step, edge_order=2)
+    series = (time - time[keep][0], command, smooth, velocity, effort)
+    parts = [np.ascontiguousarray(column[keep]) for column in series]
+    none, length = np.zeros(len(parts[0])), max(1, round(segment / step))
+    starts = np.arange(0, max(len(none) - length // 2, 1), length)
+    return Record(step, parts[0], parts[1], parts[2], parts[3], parts[4], none, none, starts)
+
+
+def limit_of(effort: Floats) -> float:
+    """The effort at which a controller is cut off; infinite if it is not."""
+    size = np.abs(effort)
+    top = float(np.quantile(size, 0.999))
+    at = size > (1.0 - BAND) * top
+    below = (size > (1.0 - 2.0 * BAND) * top) & ~at
+    if at.mean() > SATURATED and at.sum() > CROWDED * below.sum():
+        return float(np.median(size[at]))
+    return math.inf
 
 
 def guess(record: Record) -> tuple[Drive, float]:
     """Parameters by regression, and the share of the effort that the controller explains."""
     q, v, step = record.position, record.velocity, record.step
     command = np.gradient(record.command, step)
-    best: tuple[float, float, Floats] = (math.inf, 0.0, np.zeros(4))
-    top = 0.99 * np.abs(record.effort).max()
-    inside = np.abs(record.effort) < top
+    limit = limit_of(record.effort)
+    inside = np.abs(record.effort) < (1.0 - BAND) * limit
+    best = (math.inf, 0.0, 0.0, np.zeros(3))
     for delay in np.concatenate([np.arange(0.0, 4.0), np.arange(4.0, 60.0, 2.0)]) * step:
         late = np.interp(record.time - delay, record.time, record.command)
         pace = np.interp(record.time - delay, record.time, command)
-        table = np.stack([late - q, -v, pace, np.ones_like(q)], axis=1)
-        values = linear(table[inside], record.effort[inside])
-        off = float(np.std(record.effort[inside] - table[inside] @ values))
-        if off < best[0]:
-            best = (off, float(delay), values)
-    off, delay, gains = best
+        for feed in (0.0, 1.0):
+            table = np.stack([late - q, feed * pace - v, np.ones_like(q)], axis=1)
+            values = linear(table[inside], record.effort[inside])
+            off = float(np.std(record.effort[inside] - table[inside] @ values))
+            if off < best[0]:
+                best = (off, float(delay), feed, values)
+    off, delay, feed, gains = best
     stiffness, damping = max(gains[0], 1e-9), max(gains[1], 1e-9 * abs(gains[0]))
     pull = np.gradient(v, step)
     net = record.effort - record.load - record.inertia * pull
@@ -185,10 +227,10 @@ def guess(record: Record) -> tuple[Drive, float]:
         travel=1e-4 * float(np.ptp(q)),
         stiffness=stiffness,
         damping=damping,
-        limit=float(np.abs(record.effort).max()) * (1.0 if (~inside).mean() > SATURATED else 10.0),
+        limit=min(limit, 10.0 * float(np.abs(record.effort).max())),
         delay=delay,
         lag=0.3 * step,
-        feed=float(np.clip(gains[2] / damping, 0.0, 1.5)),
+        feed=feed,
     )
     return drive, 1.0 - (off / float(np.std(record.effort[inside]))) ** 2
 

@@ -74,11 +74,14 @@ def command_to_motion(trace: Trace, longest: float, start: float | None = None) 
 
     longest: s, of what is looked for. start: where to begin, found by scanning if None.
     """
-    trace = _inside(trace.usable, longest)
+    whole = trace.usable
+    trace = _inside(whole, longest)
     if len(trace.time) < 20 or np.ptp(trace.command) == 0.0 or np.ptp(trace.response) == 0.0:
         return None
     spline = CubicSpline(trace.command_time, trace.command)
     delay = _scan(spline, trace, longest) if start is None else start
+    # Once it is known roughly, more of the response can be told.
+    trace = _inside(whole, min(longest, 2.0 * abs(delay) + longest / 20.0))
     change = np.inf
     for _ in range(ROUNDS):
         table = _shifted(spline, trace.time, delay)
@@ -131,7 +134,8 @@ def transport(trace: Trace, mean: Delay, longest: float) -> Response | None:
     step = float(np.median(np.diff(trace.time)))
     if not np.isfinite(step) or len(trace.time) < 100:
         return None
-    grid = np.arange(trace.time[0], trace.time[-1], step)
+    # The filters begin before the part that is compared, so that they have settled there.
+    grid = np.arange(trace.command_time[0], trace.time[-1] + step, step)
     spline = CubicSpline(trace.command_time, trace.command)
     cut = trace.time[0] + SHARE_FITTED * (trace.time[-1] - trace.time[0])
     model = [_Output(spline, trace, grid, order, longest) for order in range(4)]
@@ -154,8 +158,9 @@ class _Output:
     def table(self, x: Floats) -> Floats:
         """Columns of the response: filtered command, offset; with a zero also its slope."""
         lag = x[1] if self.order >= 1 else 0.0
-        bend = x[2] if self.order >= 2 else 0.0
-        command = np.asarray(self.spline(self.grid - x[0]))
+        bend = x[2] * lag**2 if self.order >= 2 else 0.0
+        first = self.trace.command_time[0]
+        command = np.asarray(self.spline(np.maximum(self.grid - x[0], first)))
         columns = [self._filtered(command, [1.0], lag, bend)]
         if self.order == 3:
             columns.append(self._filtered(command, [1.0, 0.0], lag, bend))
@@ -175,19 +180,21 @@ class _Output:
         return target - table @ linear(table, target)
 
     def fit(self, mean: Delay, keep: NDArray[np.bool_]) -> Floats:
-        """Dead time and the denominator's coefficients."""
+        """Dead time, lag a1, and a2 / a1^2 = 1 / (4 damping ratio^2), as many as the order has."""
         whole = max(mean.seconds, 2.0 * self.step)
-        low = [-self.longest, 0.05 * self.step, 0.05 * self.step**2]
-        high = [self.longest, self.longest, self.longest**2]
         size = min(self.order, 2) + 1
-        scale = np.array([self.step, self.step, self.step * whole])[:size]
+        low = np.array([-self.longest, 0.05 * self.step, 0.02])[:size]
+        high = np.array([self.longest, self.longest, 4.0])[:size]
+        scale = np.array([self.step, self.step, 0.1])[:size]
         best: tuple[float, Floats] | None = None
-        for share in (0.8, 0.3):
-            start = np.array([share * whole, (1 - share) * whole, 0.3 * ((1 - share) * whole) ** 2])
-            start = np.clip(start, low, high)[:size] if self.order else np.array([mean.seconds])
-            bounds = (np.array(low[:size]) / scale, np.array(high[:size]) / scale)
+        for share in (0.8, 0.2) if self.order else (1.0,):
+            start = np.array([share * whole, max(1 - share, 0.1) * whole, 0.3])[:size]
             found = least_squares(
-                lambda x: self.residual(x * scale, keep), start / scale, bounds=bounds, max_nfev=30
+                lambda x: self.residual(x * scale, keep),
+                np.clip(start, low, high) / scale,
+                bounds=(low / scale, high / scale),
+                diff_step=1e-4,
+                max_nfev=40,
             )
             if best is None or found.cost < best[0]:
                 best = (float(found.cost), found.x * scale)
@@ -207,7 +214,7 @@ class _Output:
         slopes = []
         for k in range(len(x)):
             step = np.zeros(len(x))
-            step[k] = 1e-3 * max(abs(x[k]), self.step)
+            step[k] = 1e-3 * (max(abs(x[k]), self.step) if k < 2 else x[k])
             ends = self.table(x + step), self.table(x - step)
             slopes.append((ends[0] - ends[1]) @ values / (2.0 * step[k]))
         jacobian = np.column_stack([*slopes, table])

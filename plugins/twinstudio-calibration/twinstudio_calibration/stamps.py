@@ -14,6 +14,10 @@ CLOSE = 0.05
 """A robot's clock is exact if positions step by whole periods to this share of one."""
 
 
+LEAST_JITTER = 0.01
+"""Stamps closer to whole periods than this share of one are the robot's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class RobotClock:
     """An exact clock that a log's motion betrays.
@@ -53,7 +57,7 @@ def robot_clock(log: JointLog) -> RobotClock | None:
     use = near & (count > 0)
     period = float((elapsed[use] @ count[use]) / (count[use] @ count[use]))
     off, host = (_off(values / period) for values in (elapsed, stamped))
-    if off > CLOSE or host < 2.0 * off:
+    if off > CLOSE or host < max(2.0 * off, LEAST_JITTER):
         return None
     count = np.rint(elapsed / period)
     return RobotClock(
