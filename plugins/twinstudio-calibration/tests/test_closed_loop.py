@@ -6,6 +6,7 @@ from twinstudio_calibration.closed_loop import ClosedLoop, Params, drives_of, gu
 from twinstudio_calibration.levenberg import minimise
 from twinstudio_calibration.simulation import Record, rollout
 
+from twinstudio.bench.calibration import arm
 from twinstudio.bench.calibration.loop_plants import LOOP, servo
 from twinstudio.model.block import Block
 from twinstudio.model.results import Scalar, Table
@@ -109,3 +110,10 @@ def test_that_the_solver_stops_at_a_bound() -> None:
         steps=20,
     )
     np.testing.assert_allclose(found.x, [2.0, -1.0], atol=1e-6)
+
+
+def test_that_a_whole_arm_is_told_from_one_motion() -> None:
+    rows = {row.name: row for row in arm.rows()}
+    assert rows["arm.median"].figure < 0.5
+    assert rows["arm.friction"].figure < 0.3
+    assert rows["arm.delay"].figure < 0.5

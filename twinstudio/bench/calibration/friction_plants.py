@@ -51,14 +51,15 @@ PANDA_S = (0.039533, 0.025882, -0.04607, 0.036194, 0.026226, -0.021047, 0.003552
 def panda(joint: int) -> Callable[[np.ndarray], np.ndarray]:
     """Friction of one joint over its speed, N m."""
     a, alpha, s = PANDA_A[joint], PANDA_ALPHA[joint], PANDA_S[joint]
-    return lambda w: a / (1.0 + np.exp(-alpha * (w + s))) - a / (1.0 + np.exp(-alpha * s))
+    rest = a / (1.0 + np.exp(-alpha * s))
+    return lambda w: np.asarray(a / (1.0 + np.exp(-alpha * (w + s))) - rest)
 
 
 def three_mass(w: np.ndarray) -> np.ndarray:
     """Wernholt and Gunnarsson 2006: motor side of an industrial arm's axis, N m."""
     fv, fc, fcs = 0.00986346744839, 0.74302635727901, 3.98628540790595
     alpha, beta = 3.24015074090438, 0.79943497008153
-    return fv * w + (fc + fcs / np.cosh(alpha * w)) * np.tanh(beta * w)
+    return np.asarray(fv * w + (fc + fcs / np.cosh(alpha * w)) * np.tanh(beta * w))
 
 
 # Rhoban BAM, parameters of the erob80-50 drive.
@@ -92,7 +93,7 @@ def bam_effort(
         extra = get("Kcs", 0.0) + np.abs(get("Kms", 0.0) * effort + get("Kes", 0.0) * weight)
         level = law["Kc"] + load + share * extra
         effort = inertial + weight + np.sign(w) * level + law["Kv"] * w
-    return effort
+    return np.asarray(effort)
 
 
 def read(
