@@ -220,6 +220,10 @@ def _bounds(problem: Problem, size: int) -> tuple[Floats, Floats]:
             low[k], high[k] = -5.0, 400.0
         elif name not in SIGNED:
             low[k], high[k] = centre[k] - 7.0, centre[k] + 7.0
+        if name == "stribeck":
+            # Beyond the fastest speeds it would be viscous friction by another name.
+            fast = float(np.quantile(np.abs(problem.record.velocity), 0.99))
+            high[k] = max(float(np.log(0.5 * fast)), low[k] + 1.0)
     return low, high
 
 
