@@ -1,5 +1,6 @@
 """Scene files: every mistake is one line that names file, key and expectation."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,10 @@ def test_that_a_package_can_be_named_in_the_scene(folder: Path) -> None:
 
 def test_that_the_folder_cannot_be_set_from_a_file() -> None:
     assert config.parse(ROBOT, Scene, where="x").folder == ""
+
+
+def test_that_a_pipe_in_place_of_a_file_is_refused_at_once(tmp_path):
+    pipe = tmp_path / "plugins.toml"
+    os.mkfifo(pipe)
+    with pytest.raises(SceneError, match=r"plugins\.toml: is no file"):
+        config.load(pipe, Scene)

@@ -27,6 +27,8 @@ def si(
 
 def load(path: Path, kind: type[T]) -> T:
     """The TOML file `path` as a `kind`; raises SceneError naming file and key."""
+    if path.exists() and not path.is_file():  # a pipe would keep its reader for ever
+        raise SceneError("is no file", where=str(path))
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -74,11 +74,11 @@ class CommandPath(_Strict, frozen=True, kw_only=True):
 class Controller(_Strict, frozen=True, kw_only=True):
     """The drive's position controller.
 
-    effort = feedforward model(q, qd_ref, qdd_ref) + stiffness (q_ref - q)
+    effort = feedforward h(q, qd) + stiffness (q_ref - q)
     + damping (velocity_feedforward qd_ref - qd) + stiffness / integral_time integral.
     A cascade with position gain kp [1/s] and velocity gain kv has stiffness kp kv and
-    damping kv. current_lag: time constant of the current loop.
-    integral_time: empty for a controller without integral.
+    damping kv. h: gravity, Coriolis and centrifugal effort. current_lag: time constant
+    of the current loop. integral_time: empty for a controller without integral.
     """
 
     stiffness: Stiffnesses = ()
