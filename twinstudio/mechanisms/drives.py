@@ -116,8 +116,9 @@ class JointDrives:
         stamp: [ns]; a target that changes is a new command, whose hold begins there.
         position, velocity, target: float64[joints], rad or m; bias: the model's effort
         h(q, qd) for this motion; inertia: what each joint's effort accelerates at least: a
-        diagonal never larger than M, with `armature` in M. The result is overwritten by the next call. Raises SceneError
-        when commands pile up since stamps advance slower than steps.
+        diagonal never larger than M, with `armature` in M. The result is overwritten by
+        the next call. Raises SceneError when commands pile up since stamps advance slower
+        than steps.
         """
         moving = (position, velocity, target, bias, inertia, self._effort)
         drawn = advance(self._common, self._joints, self._states, self._line, stamp, moving)
