@@ -104,8 +104,8 @@ class Figure:
 
 def parameters(chain: Chain) -> Floats:
     """Logarithms of inertias, stiffnesses, dampings and friction."""
-    parts = [chain.inertia, chain.stiffness, chain.damping, [chain.viscous]]
-    return np.asarray(np.log(np.concatenate(parts)))
+    parts = (*chain.inertia, *chain.stiffness, *chain.damping, chain.viscous)
+    return np.log(np.array(parts, dtype=np.float64))
 
 
 def chain_of(theta: Floats) -> Chain:

@@ -217,8 +217,9 @@ def _averaged(columns: Floats, use: NDArray[np.bool_]) -> tuple[Floats, NDArray[
     Noise of a regressor (an effort) would make its coefficient too small.
     """
     count = len(columns) // AVERAGE
-    rows = columns[: count * AVERAGE].reshape(count, AVERAGE, -1).mean(axis=1)
-    return rows, use[: count * AVERAGE].reshape(count, AVERAGE).all(axis=1)
+    rows: Floats = columns[: count * AVERAGE].reshape(count, AVERAGE, -1).mean(axis=1)
+    whole: NDArray[np.bool_] = np.all(use[: count * AVERAGE].reshape(count, AVERAGE), axis=1)
+    return rows, whole
 
 
 def _smooth_base(position: Floats) -> Floats:
