@@ -104,7 +104,7 @@ class Calibrator(Plugin[P]):
     inputs of the slot ``held_out`` are for `validate` alone.
     """
 
-    inputs = (
+    inputs: ClassVar[tuple[InputSlot, ...]] = (
         InputSlot("log", "Log of the cell to calibrate from", several=True),
         InputSlot(
             "held_out",

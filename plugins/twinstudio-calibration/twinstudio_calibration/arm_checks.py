@@ -1,13 +1,14 @@
 """Whether logs can identify an arm: excitation, and efforts that fit the model at all."""
 
 from collections.abc import Sequence
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinstudio.plugin import api
 from twinstudio_calibration.arm_model import Source, even, target_of
-from twinstudio_calibration.logs import JointLog
+from twinstudio_calibration.logs import JointLog, joint_logs
 from twinstudio_calibration.motion import low_pass, motion_of
 from twinstudio_calibration.rigid_body import RigidBody
 
@@ -20,6 +21,8 @@ WORST = 1e3
 """Condition of the base parameters, columns of equal length, above which little is sure."""
 FOLLOWS = 0.5
 """Share of a joint's effort that the model must explain before it is judged by it."""
+CLOSE = 4.0
+"""Efforts so many times those of the model may still be that joint's."""
 GEAR = 10.0
 """Efforts so many times off are counted at the other side of a gear."""
 
@@ -28,6 +31,24 @@ def model_findings(body: RigidBody) -> list[api.Finding]:
     """Links whose inertial parameters no body has."""
     hint = "mend the model's inertial tags; until then mass and centre alone are the prior"
     return [api.Finding(text, hint=hint) for text in body.absurd.values()]
+
+
+def logs_or_findings(
+    logs: api.Logs, joints: Sequence[str]
+) -> tuple[dict[str, JointLog], list[api.Finding]]:
+    """The joints' logs; a finding in their place where a joint is not in one."""
+    try:
+        return joint_logs(logs, joints), []
+    except api.PluginError as error:
+        return {}, [api.Finding(error.what, fatal=True, hint=error.hint)]
+
+
+def readings(logs: Sequence[JointLog]) -> list[api.Finding]:
+    """Nothing to calibrate from."""
+    if logs:
+        return []
+    hint = "record joint.position, and joint.effort or joint.current"
+    return [api.Finding("no log has joint positions", fatal=True, hint=hint)]
 
 
 def limit_findings(body: RigidBody, log: JointLog) -> list[api.Finding]:
@@ -74,22 +95,19 @@ def effort_findings(body: RigidBody, log: JointLog, source: Source) -> list[api.
     """Efforts that belong to another joint, have the wrong sign, or are behind the gear."""
     regressor, measured, speed = _sampled(body, log, source)
     model = regressor @ body.prior
-    share = np.array(
-        [
-            [_explained(m, y, v)[0] for y, v in zip(measured.T, speed.T, strict=True)]
-            for m in model.T
-        ]
-    )
+    share = np.zeros((len(body.joints), len(body.joints)))
+    for (i, wanted), (j, told) in product(enumerate(model.T), enumerate(measured.T)):
+        explained, factor = _explained(wanted, told, speed[:, j])
+        share[i, j] = explained if 1.0 / CLOSE < factor < CLOSE else 0.0
     own = np.diag(share)
     found = []
     hint = "name the columns in the order of the log in a mapping file"
-    for i in range(len(own)):
-        for j in range(i + 1, len(own)):
-            if min(share[i, j], share[j, i]) > FOLLOWS and max(own[i], own[j]) < 0.5 * min(
-                share[i, j], share[j, i]
-            ):
-                text = f"wrong joint order: {body.joints[i]} and {body.joints[j]} have each other's {source}"
-                found.append(api.Finding(text, fatal=True, hint=hint))
+    for i, j in combinations(range(len(own)), 2):
+        crossed = share[i, j], share[j, i]
+        if min(crossed) > FOLLOWS and sum(crossed) > own[i] + own[j] + FOLLOWS:
+            pair = f"{body.joints[i]} and {body.joints[j]}"
+            text = f"wrong joint order: {pair} have each other's {source}"
+            found.append(api.Finding(text, fatal=True, hint=hint))
     if source == "effort":
         found += _scales(body, model, measured, speed)
     return found

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from twinstudio_calibration import joint_terms as terms
 from twinstudio_calibration.arm_model import Source
 from twinstudio_calibration.bodies import minimise, plausible, slope_and_curvature
-from twinstudio_calibration.evidence import Evidence, Grid
+from twinstudio_calibration.evidence import Evidence
 from twinstudio_calibration.regression import (
     Candidates,
     Prior,
@@ -26,6 +26,8 @@ from twinstudio_calibration.rigid_body import RigidBody
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 FOLDS = 5
+WORTH = 0.01
+"""Share of a joint's error that a richer choice must save at least."""
 STRENGTHS = tuple(10.0 ** np.arange(3.5, -0.1, -0.5))
 """Of the prior on inertias, to choose from; 1 takes the model's masses for +-100 %."""
 OFFSET_SHARE = 0.1
@@ -45,6 +47,10 @@ class Choice:
     def names(self) -> tuple[str, ...]:
         """All terms in use, in the order of the parameters."""
         return tuple(name for name in terms.ALL if name in self.extras or name in terms.ALWAYS)
+
+
+Errors = Callable[[Choice], Floats]
+"""Cross-validated error of each fold, of a choice for one joint."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +80,7 @@ class Fitting:
 
     @property
     def joints(self) -> int:
+        """How many there are."""
         return len(self.body.joints)
 
     @property
@@ -83,6 +90,7 @@ class Fitting:
 
     @property
     def inertial(self) -> Floats:
+        """Of all links, float64[10 joints]."""
         return self.parameters[: len(self.body.prior)]
 
     def place(self, joint: int, name: str) -> int:
@@ -126,7 +134,7 @@ class Fitting:
 
         The divergence of the bodies is taken as the parabola that touches it here.
         """
-        n, size = self.joints, len(self.start_bodies)
+        size = len(self.start_bodies)
         precision, pull = self.weak()
         slope, curvature = slope_and_curvature(self.inertial, self.start_bodies)
         precision[:size, :size] += self.strength * curvature
@@ -158,6 +166,7 @@ class Fitting:
         return minimise(a + precision, b + pull, self.start_bodies, self.strength, start, positive)
 
     def all_selected(self) -> list[Selected]:
+        """The Gram matrices of all joints as they are chosen."""
         return [self.selected(j, choice) for j, choice in enumerate(self.choices)]
 
     def refit(self, rounds: int = 2) -> None:
@@ -207,27 +216,33 @@ class Fitting:
         Travel and delay are chosen together, for each looks much like the other. All
         joints share a delay but for those that gain by leaving it.
         """
-        tables = [self._tabulated(j) for j in range(self.joints)]
+        errors = [self._errors(j) for j in range(self.joints)]
+        tables = [self._tabulated(j, told) for j, told in enumerate(errors)]
         common = int(np.argmin(sum(table.min(axis=0) for table in tables)))
-        for j, table in enumerate(tables):
-            errors, grid = self._errors(j), self.evidence.grid
-            choice = replace(
-                self.choices[j], contact=int(np.argmin(table[:, common])), delay=common
-            )
-            free = np.unravel_index(int(np.argmin(table)), table.shape)
-            choice = _better(
-                choice, [replace(choice, contact=int(free[0]), delay=int(free[1]))], errors
-            )
-            contacts = [replace(choice, contact=k) for k in range(len(grid.contacts))]
-            choice = _better(choice, contacts, errors)
-            for name in terms.EXTRAS:
-                without = replace(choice, extras=choice.extras - {name})
-                choice = _better(without, [replace(choice, extras=choice.extras | {name})], errors)
-            self.choices[j] = choice
+        self.choices = [
+            self._chosen(j, table, common, told)
+            for j, (table, told) in enumerate(zip(tables, errors, strict=True))
+        ]
 
-    def _tabulated(self, joint: int) -> Floats:
+    def _chosen(self, joint: int, table: Floats, common: int, errors: Errors) -> Choice:
+        """Contact, delay and extra terms of one joint; `common`: the delay of all."""
+        grid = self.evidence.grid
+        best = int(np.argmin(table[:, common]))
+        choice = replace(self.choices[joint], contact=best, delay=common)
+        free = np.unravel_index(int(np.argmin(table)), table.shape)
+        alone = replace(choice, contact=int(free[0]), delay=int(free[1]))
+        choice = _better(choice, [alone], errors, self.joints)
+        contacts = [replace(choice, contact=k) for k in range(len(grid.contacts))]
+        choice = _better(choice, contacts, errors, self.joints)
+        for name in terms.EXTRAS:
+            choice = replace(choice, extras=choice.extras - {name})
+            having = replace(choice, extras=choice.extras | {name})
+            choice = _better(choice, [having], errors, self.joints)
+        return choice
+
+    def _tabulated(self, joint: int, errors: Errors) -> Floats:
         """Cross-validated error over contacts (those that creep: infinite) and delays."""
-        errors, grid = self._errors(joint), self.evidence.grid
+        grid = self.evidence.grid
         table = np.full((len(grid.contacts), len(grid.delays)), np.inf)
         for c, contact in enumerate(grid.contacts):
             if np.isfinite(contact.creep):
@@ -237,16 +252,41 @@ class Fitting:
                 table[c, d] = errors(option).sum()
         return table
 
+    def delays_between(self) -> list[float]:
+        """The delay of each joint where a parabola through its neighbours' errors is least, s."""
+        found = []
+        delays = self.evidence.grid.delays
+        for j, choice in enumerate(self.choices):
+            k = choice.delay
+            if not 0 < k < len(delays) - 1:
+                found.append(delays[k])
+                continue
+            errors = self._errors(j)
+            near = [replace(choice, delay=k + side) for side in (-1, 0, 1)]
+            values = [float(errors(option).sum()) for option in near]
+            fit = np.polyfit(np.array(delays[k - 1 : k + 2]) - delays[k], values, 2)
+            step = -fit[1] / (2.0 * fit[0]) if fit[0] > 0.0 else 0.0
+            found.append(
+                delays[k]
+                + float(np.clip(step, delays[k - 1] - delays[k], delays[k + 1] - delays[k]))
+            )
+        return found
+
     def adopt(self, evidence: Evidence) -> None:
-        """Go on with other evidence; delays become the nearest that it has."""
-        old, new = self.evidence.grid.delays, np.array(evidence.grid.delays)
+        """Go on with other evidence, which has all contacts in use, and delays near them."""
+        old, new = self.evidence.grid, evidence.grid
+        delays = np.array(new.delays)
         self.choices = [
-            replace(choice, delay=int(np.argmin(np.abs(new - old[choice.delay]))))
+            replace(
+                choice,
+                contact=new.contacts.index(old.contacts[choice.contact]),
+                delay=int(np.argmin(np.abs(delays - old.delays[choice.delay]))),
+            )
             for choice in self.choices
         ]
         self.evidence = evidence
 
-    def _errors(self, joint: int) -> Callable[[Choice], Floats]:
+    def _errors(self, joint: int) -> Errors:
         """The cross-validated error of each fold as a function of one joint's choice."""
         prior, evidence = self.prior(), self.evidence
         felt = evidence.links[joint]
@@ -290,12 +330,22 @@ def _weight(joint: Selected, parameters: Floats) -> float:
     return float(np.sqrt(joint.count.sum() / max(squares(joint, parameters, slice(None)), 1e-30)))
 
 
-def _better(usual: Choice, options: Sequence[Choice], errors: Callable[[Choice], Floats]) -> Choice:
-    """The best of `options` if its error is lower by more than one standard error over the folds."""
+def _better(
+    usual: Choice,
+    options: Sequence[Choice],
+    errors: Errors,
+    joints: int,
+) -> Choice:
+    """The best of `options` if it is better than by chance.
+
+    Its error must be lower by more than one standard error over the folds, and by
+    `WORTH` of the error that each of the `joints` has on average.
+    """
     best = min(options, key=lambda option: errors(option).sum())
-    gained = errors(usual) - errors(best)
-    worth = gained.mean() > gained.std(ddof=1) / np.sqrt(len(gained))
-    return best if worth else usual
+    before = errors(usual)
+    gained = before - errors(best)
+    sure = gained.mean() > gained.std(ddof=1) / np.sqrt(len(gained))
+    return best if sure and gained.sum() > WORTH * before.sum() / joints else usual
 
 
 def begin(body: RigidBody, evidence: Evidence, source: Source, gain: Floats | None) -> Fitting:

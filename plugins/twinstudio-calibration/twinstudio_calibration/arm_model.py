@@ -55,30 +55,27 @@ def predict(model: ArmModel, body: RigidBody, log: JointLog) -> Floats:
     The stamps of `log` must advance.
     """
     motion = motion_of(log, model.motion_cutoff)
-    stride = stride_of(motion.interval, 2.0 * model.motion_cutoff)
+    stride = stride_of(motion.interval, model.motion_cutoff)
     coarse = motion.every(stride)
     regressor = body.regressor(coarse.position, coarse.velocity, coarse.acceleration)
     rigid = regressor @ model.inertial
     carried = regressor[:, :, -PER_LINK:] @ model.payload
     if model.payload_gain is not None:
         carried = carried * model.payload_gain / model.gain
-    levers = body.levers(coarse.position)
+    balanced = any(terms.BALANCE in own for own in model.own)
+    levers = body.levers(coarse.position) if balanced else np.zeros_like(coarse.position)
     result = np.empty_like(log.position)
     for j, own in enumerate(model.own):
-        load = np.interp(motion.time, coarse.time, rigid[:, j])
-        found = terms.columns(
-            motion.position[:, j],
-            motion.velocity[:, j],
-            motion.acceleration[:, j],
-            load,
-            np.interp(motion.time, coarse.time, levers[:, j]),
-            terms.Track(motion.position[:, j], motion.path[:, j], float(motion.resolution[j])),
-            (model.contact[j],),
-            motion.interval,
-        )
+        efforts = np.stack([rigid[:, j], levers[:, j]], axis=1)
+        joint = terms.joint_motion(motion, j, coarse.time, efforts)
+        found = terms.columns(joint, (model.contact[j],))
         named = {name: column for (name, _), column in found.items()}
         lift = np.interp(motion.time, coarse.time, carried[:, j])
-        total = load + lift + sum((value * named[name] for name, value in own.items()), np.zeros(1))
+        total = (
+            joint.load
+            + lift
+            + sum((value * named[name] for name, value in own.items()), np.zeros(1))
+        )
         result[:, j] = model.gain[j] * np.interp(log.time - model.delay[j], motion.time, total)
     return result
 
@@ -105,4 +102,5 @@ def stride_of(interval: float, cutoff: float) -> int:
     """How many samples may be skipped where nothing is above `cutoff` Hz."""
     if cutoff <= 0.0:
         return 1
-    return max(1, int(1.0 / (RAW_RATE * cutoff * interval) + 1e-9))
+    whole = max(1, int(1.0 / (RAW_RATE * cutoff * interval) + 1e-9))
+    return whole - (whole + 1) % 2  # odd, so that a running mean is centred

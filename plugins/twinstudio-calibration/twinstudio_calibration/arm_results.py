@@ -17,7 +17,7 @@ from twinstudio_calibration.rigid_body import (
 
 Floats = NDArray[np.float64]
 MODEL = "identified model"
-METHOD = "95 % by a sandwich covariance over blocks of time, Student's t"
+METHOD = "95 % by the jackknife over blocks of time, Student's t"
 UNKNOWN = "not identifiable from these logs: the prior says as much as they do"
 HELD = "held at 0: the data would have it negative"
 UNITS = {
@@ -122,8 +122,8 @@ def table_of(body: RigidBody, model: ArmModel) -> api.Table:
         ]
     rows += [("payload", n, float(v)) for n, v in zip(INERTIAL, model.payload, strict=True)]
     if model.payload_gain is not None:
-        values = zip(body.joints, model.payload_gain, strict=True)
-        rows += [(joint, "payload gain", float(value)) for joint, value in values]
+        gains = zip(body.joints, model.payload_gain, strict=True)
+        rows += [(joint, "payload gain", float(gain)) for joint, gain in gains]
     return api.Table(
         name=MODEL, columns=("of", "parameter", "value"), units=("", "", ""), rows=tuple(rows)
     )

@@ -16,7 +16,7 @@ from twinstudio_calibration.rigid_body import RigidBody
 Floats = NDArray[np.float64]
 TRAVELS = (1e-8, 5e-5, 1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3, 3.2e-3)
 CREEPS = (float("inf"), 3.0, 1.0, 0.3)
-USUAL_CONTACT = 3
+USUAL_CONTACT = terms.Contact(2e-4)
 """Before anything is chosen: 0.2 mrad of travel, no creep."""
 MOTION_SHARES = (0.5, 0.8, 1.2)
 """Cutoffs of the smoother of positions that are tried, over that of the efforts' filter."""
@@ -48,15 +48,25 @@ def search(body: RigidBody, logs: Sequence[JointLog], wish: Wish, say: Say) -> F
     fitting = _best_smoother(body, logs, wish, say)
     for k in range(PASSES):
         say(0.5 + 0.2 * k, f"choosing terms, pass {k + 1} of {PASSES}")
-        grid = fitting.evidence.grid
-        if k:
+        if k == 0:
+            grid = _grid(logs, wish, fitting.evidence.grid.motion_cutoff)
+        else:
             grid = replace(grid, delays=_finer(grid.delays, fitting))
         fitting.adopt(gather_all(body, logs, wish.source, grid, fitting.inertial))
         fitting.choose_terms()
         fitting.refit(GAIN_ROUNDS)
         fitting.choose_strength()
         fitting.refit(GAIN_ROUNDS)
-    say(0.95, "intervals")
+    say(0.9, "delays between those that were tried")
+    delays = fitting.delays_between()
+    grid = replace(fitting.evidence.grid, delays=tuple(sorted(set(delays))))
+    evidence = gather_all(body, logs, wish.source, grid, fitting.inertial)
+    fitting.adopt(evidence)
+    fitting.choices = [
+        replace(choice, delay=grid.delays.index(delay))
+        for choice, delay in zip(fitting.choices, delays, strict=True)
+    ]
+    fitting.refit(GAIN_ROUNDS)
     return fitting
 
 
@@ -81,10 +91,9 @@ def _best_smoother(body: RigidBody, logs: Sequence[JointLog], wish: Wish, say: S
     weights: Floats | None = None
     for k, share in enumerate(MOTION_SHARES):
         cutoff = share * wish.fit_cutoff
+        grid = Grid(cutoff, wish.fit_cutoff, (USUAL_CONTACT,), (0.0,), bool(wish.balanced))
         say(0.5 * k / len(MOTION_SHARES), f"smoother of {cutoff:.3g} Hz")
-        fitting = _first(
-            body, gather_all(body, logs, wish.source, _grid(logs, wish, cutoff), body.prior), wish
-        )
+        fitting = _first(body, gather_all(body, logs, wish.source, grid, body.prior), wish)
         weights = fitting.weights.copy() if weights is None else weights
         same = [
             replace(s, weight=float(w))
@@ -104,7 +113,6 @@ def _first(body: RigidBody, evidence: Evidence, wish: Wish) -> Fitting:
     fitting.choices = [
         replace(
             choice,
-            contact=USUAL_CONTACT,
             extras=usual | ({terms.BALANCE} if joint in wish.balanced else set()),
         )
         for joint, choice in zip(body.joints, fitting.choices, strict=True)
@@ -121,7 +129,8 @@ def _grid(logs: Sequence[JointLog], wish: Wish, cutoff: float) -> Grid:
     step = max(interval / 4.0, wish.longest_delay / 10.0)
     steps = np.arange(-round(wish.longest_delay / 3.0 / step), round(wish.longest_delay / step) + 1)
     contacts = tuple(terms.Contact(t, c) for c in CREEPS for t in TRAVELS)
-    return Grid(cutoff, wish.fit_cutoff, contacts, tuple((step * steps).tolist()))
+    delays = tuple((step * steps).tolist())
+    return Grid(cutoff, wish.fit_cutoff, contacts, delays, bool(wish.balanced))
 
 
 def _finer(delays: Sequence[float], fitting: Fitting) -> tuple[float, ...]:

@@ -83,20 +83,21 @@ def _newton(a: Floats, b: Floats, prior: Floats, strength: float, start: Floats)
     def cost(p: Floats) -> float:
         return float(0.5 * p @ a @ p - b @ p) + strength * divergence(p[:size], prior)
 
-    p, value = start.copy(), cost(start)
+    p: Floats = start.copy()
+    value = cost(p)
     for _ in range(ITERATIONS):
         slope, curvature = slope_and_curvature(p[:size], prior)
         gradient, hessian = a @ p - b, a.copy()
         gradient[:size] += strength * slope
         hessian[:size, :size] += strength * curvature
-        step: Floats = np.linalg.solve(hessian, gradient)
+        step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
         decrement = float(gradient @ step)
         if decrement < CLOSE * max(1.0, abs(value)):
             break
         lower, new = _descend(cost, p, value, step, decrement)
         if new >= value:
             break
-        p, value = lower, new
+        p, value = np.asarray(lower, dtype=np.float64), new
     return p
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from twinstudio_calibration import joint_terms as terms
 from twinstudio_calibration.arm_model import Source, even, stride_of, target_of
 from twinstudio_calibration.logs import JointLog
-from twinstudio_calibration.motion import low_pass, motion_of
+from twinstudio_calibration.motion import averaged, low_pass, motion_of
 from twinstudio_calibration.regression import Gram, gram
 from twinstudio_calibration.rigid_body import RigidBody
 
@@ -23,12 +23,14 @@ class Grid:
     """What is tried. cutoffs in Hz: of the smoother of positions, of the efforts' filter.
 
     contacts: travel and creep of each. delays: s, of the effort behind the motion.
+    balanced: whether any joint has a counterbalance.
     """
 
     motion_cutoff: float
     fit_cutoff: float
     contacts: tuple[terms.Contact, ...]
     delays: tuple[float, ...]
+    balanced: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,38 +62,33 @@ def gather(
 ) -> Evidence:
     """The evidence in `log`, whose stamps must advance.
 
-    Columns and efforts go through the same filter, so it biases nothing. inertial:
+    Columns and efforts go through the same filter, so it biases nothing; fast logs are
+    thinned after a running mean. inertial:
     what the load-dependent terms take for the load.
     """
     motion = motion_of(log, grid.motion_cutoff)
     stride = stride_of(motion.interval, grid.fit_cutoff)
     coarse = motion.every(stride)
     regressor = body.regressor(coarse.position, coarse.velocity, coarse.acceleration)
-    targets = low_pass(even(log, target_of(log, source)), motion.interval, grid.fit_cutoff)
+    measured = averaged(even(log, target_of(log, source)), stride)
+    targets = low_pass(measured, motion.interval, grid.fit_cutoff)
     edges = np.linspace(0, len(coarse.time), BLOCKS + 1).astype(int).tolist()
-    levers = body.levers(coarse.position)
+    levers = body.levers(coarse.position) if grid.balanced else np.zeros_like(coarse.position)
     grams, links = [], []
     keys: tuple[terms.Key, ...] = ()
     for j in range(len(body.joints)):
         felt = np.flatnonzero(np.abs(regressor[:, j]).max(axis=0) > 0.0)
-        load = np.interp(motion.time, coarse.time, regressor[:, j] @ inertial)
-        own = terms.columns(
-            motion.position[:, j],
-            motion.velocity[:, j],
-            motion.acceleration[:, j],
-            load,
-            np.interp(motion.time, coarse.time, levers[:, j]),
-            terms.Track(motion.position[:, j], motion.path[:, j], float(motion.resolution[j])),
-            grid.contacts,
-            motion.interval,
-        )
+        efforts = np.stack([regressor[:, j] @ inertial, levers[:, j]], axis=1)
+        joint = terms.joint_motion(motion, j, coarse.time, efforts)
+        own = terms.columns(joint, grid.contacts)
         keys = tuple(own)
         rigid = low_pass(regressor[:, j, felt], coarse.interval, grid.fit_cutoff)
-        table = low_pass(np.stack(list(own.values()), axis=1), motion.interval, grid.fit_cutoff)
+        thin = averaged(np.stack(list(own.values()), axis=1), stride)[::stride]
+        table = low_pass(thin, coarse.interval, grid.fit_cutoff)
         shifted = [
             np.interp(coarse.time + delay, motion.time, targets[:, j]) for delay in grid.delays
         ]
-        grams.append(gram(np.hstack([rigid, table[::stride]]), np.stack(shifted, axis=1), edges))
+        grams.append(gram(np.hstack([rigid, table]), np.stack(shifted, axis=1), edges))
         links.append(felt)
     return Evidence(grid, keys, tuple(links), tuple(grams))
 

@@ -49,13 +49,15 @@ class InverseDynamics(api.Calibrator[Params]):
     def check(self, logs: api.Logs, scene: api.Scene, params: Params) -> Sequence[api.Finding]:
         """Defects of telemetry and model, then rank and condition of the base parameters."""
         body = rigid_body(scene)
-        if absent := [joint for joint in balanced(params) if joint not in body.joints]:
+        if unknown := [joint for joint in balanced(params) if joint not in body.joints]:
             raise api.PluginError(
-                f"the scene has no joint '{absent[0]}' to be counterbalanced",
+                f"the scene has no joint '{unknown[0]}' to be counterbalanced",
                 hint=f"it has {', '.join(body.joints)}",
             )
-        found = arm_checks.model_findings(body)
-        told = joint_logs(logs, scene.robot.joints)
+        told, absent = arm_checks.logs_or_findings(logs, scene.robot.joints)
+        if absent:
+            return absent
+        found = [*arm_checks.readings(list(told.values())), *arm_checks.model_findings(body)]
         source = source_of(told, params)
         for log in told.values():
             found += telemetry.defects(

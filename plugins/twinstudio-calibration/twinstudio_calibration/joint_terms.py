@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from twinstudio_calibration.motion import Motion
+
 Floats = NDArray[np.float64]
 COULOMB, VISCOUS, OFFSET, ARMATURE = "coulomb", "viscous", "offset", "armature"
 LOAD, QUADRATIC = "load", "quadratic"
@@ -20,20 +22,27 @@ class Contact(NamedTuple):
     creep: float = float("inf")
 
 
-class Track(NamedTuple):
-    """position: float64[n]. path: the same without its noise at rest.
+class JointMotion(NamedTuple):
+    """What the terms of one joint are made of, float64[n] each, SI.
 
-    resolution: a step of the encoder, rad or m.
+    load: what the rigid bodies ask of the joint. lever: effort of gravity on a kg 1 m
+    along the joint's own link. path: position without its noise at rest. resolution: a
+    step of the encoder, rad or m. interval: between samples, s.
     """
 
     position: Floats
+    velocity: Floats
+    acceleration: Floats
+    load: Floats
+    lever: Floats
     path: Floats
     resolution: float
+    interval: float
 
 
 NONE = Contact(0.0)
 Key = tuple[str, Contact]
-FINE_STEP = 1e-3
+FINE_STEP = 2.5e-4
 """s; contacts are followed in steps no longer than about this."""
 RIGID = 1e-7
 """rad or m; a contact of less travel is rigid."""
@@ -90,39 +99,42 @@ def refined(path: Floats, times: int) -> Floats:
     return result
 
 
-def columns(
-    position: Floats,
-    velocity: Floats,
-    acceleration: Floats,
-    load: Floats,
-    lever: Floats,
-    track: Track,
-    contacts: Sequence[Contact],
-    interval: float,
-) -> dict[Key, Floats]:
-    """Every term that could matter for one joint, by name and contact; float64[n] each.
+def joint_motion(motion: Motion, joint: int, coarse: Floats, efforts: Floats) -> JointMotion:
+    """One joint of `motion`; efforts: float64[m, 2], load and lever at the times `coarse`."""
+    load, lever = (np.interp(motion.time, coarse, column) for column in efforts.T)
+    return JointMotion(
+        position=motion.position[:, joint],
+        velocity=motion.velocity[:, joint],
+        acceleration=motion.acceleration[:, joint],
+        load=load,
+        lever=lever,
+        path=motion.path[:, joint],
+        resolution=float(motion.resolution[joint]),
+        interval=motion.interval,
+    )
 
-    track: what the contact follows.
-    lever: effort of gravity on a kg 1 m along the joint's own link.
-    load: what the rigid bodies ask of the joint, N m or N. Terms without contact have the
-    contact `NONE`. interval: between samples, s.
+
+def columns(joint: JointMotion, contacts: Sequence[Contact]) -> dict[Key, Floats]:
+    """Every term that could matter for a joint, by name and contact; float64[n] each.
+
+    Terms without contact have the contact `NONE`.
     """
     found: dict[Key, Floats] = {
-        (VISCOUS, NONE): velocity,
-        (OFFSET, NONE): np.ones_like(position),
-        (ARMATURE, NONE): acceleration,
-        (QUADRATIC, NONE): velocity * np.abs(velocity),
+        (VISCOUS, NONE): joint.velocity,
+        (OFFSET, NONE): np.ones_like(joint.position),
+        (ARMATURE, NONE): joint.acceleration,
+        (QUADRATIC, NONE): joint.velocity * np.abs(joint.velocity),
+        (BALANCE, NONE): joint.lever,
     }
-    found[BALANCE, NONE] = lever
-    fine = max(1, round(interval / FINE_STEP))
-    moved = refined(track.path, fine)
-    dragged = followed(refined(track.position, fine), SLACK * track.resolution)
+    fine = max(1, round(joint.interval / FINE_STEP))
+    moved = refined(joint.path, fine)
+    dragged = followed(refined(joint.position, fine), SLACK * joint.resolution)
     for one in contacts:
-        kept = float(np.exp(-interval / fine / one.creep))
-        unseen = RIGID < one.travel <= UNSEEN * track.resolution
+        kept = float(np.exp(-joint.interval / fine / one.creep))
+        unseen = RIGID < one.travel <= UNSEEN * joint.resolution
         state = contact(dragged if unseen else moved, one.travel, kept)[::fine]
         found[COULOMB, one] = state
-        found[LOAD, one] = np.abs(load) * state
+        found[LOAD, one] = np.abs(joint.load) * state
     return found
 
 

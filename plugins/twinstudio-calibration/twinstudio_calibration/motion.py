@@ -19,7 +19,8 @@ ORDER = 3
 class Motion:
     """time: float64[n], s, evenly spaced by `interval`; the others float64[n, joints], SI.
 
-    path: position without what it moves where it is `standing`. resolution: float64[joints], a step of the encoder, rad or m.
+    path: position without what it moves where it is `standing`. resolution: float64
+    [joints], a step of the encoder, rad or m.
     """
 
     time: Floats
@@ -111,4 +112,12 @@ def low_pass(values: Floats, interval: float, cutoff: float) -> Floats:
         return values
     sections = signal.butter(4, 2.0 * cutoff * interval, output="sos")
     result: Floats = signal.sosfiltfilt(sections, values, axis=0)
+    return result
+
+
+def averaged(values: Floats, stride: int) -> Floats:
+    """Running mean of `stride` samples (odd), centred, along the first axis."""
+    if stride == 1:
+        return values
+    result: Floats = ndimage.uniform_filter1d(values, stride, axis=0, mode="nearest")
     return result

@@ -1,7 +1,7 @@
 """Identifies what an arm carries from a loaded and an unloaded log."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class PayloadIdentification(api.Calibrator[Params]):
 
     id = "twinstudio.payload"
     params = Params
-    inputs = (
+    inputs: ClassVar[tuple[api.InputSlot, ...]] = (
         api.InputSlot(LOADED, "Log of the arm with the payload"),
         api.InputSlot(UNLOADED, "Log of the arm without, best along the same motion", several=True),
         api.InputSlot(
@@ -54,9 +54,12 @@ class PayloadIdentification(api.Calibrator[Params]):
     def check(self, logs: api.Logs, scene: api.Scene, params: Params) -> Sequence[api.Finding]:
         """Defects of every log, excitation, and whether the scale of currents is known."""
         body = rigid_body(scene)
-        told = joint_logs(logs, scene.robot.joints)
+        told, absent = arm_checks.logs_or_findings(logs, scene.robot.joints)
+        if absent:
+            return absent
         source = inverse_dynamics.source_of(told, params)
-        found = arm_checks.model_findings(body)
+        needed = [told[name] for name in (LOADED, UNLOADED) if name in told]
+        found = [*arm_checks.readings(needed), *arm_checks.model_findings(body)]
         for name, log in told.items():
             least = inverse_dynamics.LEAST_SECONDS
             defects = telemetry.defects(

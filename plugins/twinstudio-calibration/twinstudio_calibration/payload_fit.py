@@ -15,7 +15,7 @@ from twinstudio_calibration import joint_terms as terms
 from twinstudio_calibration.arm_model import ArmModel, even, stride_of, target_of
 from twinstudio_calibration.logs import JointLog
 from twinstudio_calibration.motion import low_pass, motion_of
-from twinstudio_calibration.regression import quantile
+from twinstudio_calibration.regression import jackknife, quantile
 from twinstudio_calibration.rigid_body import PER_LINK, RigidBody
 
 Floats = NDArray[np.float64]
@@ -75,18 +75,11 @@ def loaded(
     measured = even(log, target_of(log, arm.source))
     columns, missing = [], []
     for j, own in enumerate(arm.own):
-        found = terms.columns(
-            motion.position[:, j],
-            motion.velocity[:, j],
-            motion.acceleration[:, j],
-            np.interp(motion.time, coarse.time, rigid[:, j]),
-            np.interp(motion.time, coarse.time, levers[:, j]),
-            terms.Track(motion.position[:, j], motion.path[:, j], float(motion.resolution[j])),
-            (arm.contact[j],),
-            motion.interval,
-        )
+        efforts = np.stack([rigid[:, j], levers[:, j]], axis=1)
+        joint = terms.joint_motion(motion, j, coarse.time, efforts)
+        found = terms.columns(joint, (arm.contact[j],))
         named = {name: column for (name, _), column in found.items()}
-        fixed = np.interp(motion.time, coarse.time, rigid[:, j])
+        fixed = joint.load
         for name in (terms.ARMATURE, terms.BALANCE):
             fixed = fixed + own.get(name, 0.0) * named[name]
         late = np.interp(motion.time + arm.delay[j], motion.time, measured[:, j])
@@ -216,14 +209,12 @@ def fit_payload(
 def _covariance(
     problem: _Problem, matrix: Floats, residual: Floats, block: NDArray[np.int64]
 ) -> Floats:
-    """The sandwich over blocks of time, the prior beside it; as in `regression.covariance`."""
-    count = int(block.max()) + 1
-    scores = np.zeros((count, problem.size))
-    np.add.at(scores, block, matrix * residual[:, None])
-    bread = np.linalg.inv(matrix.T @ matrix + problem.precision)
-    inner = scores.T @ scores * count / (count - 1) + problem.precision
-    result: Floats = bread @ inner @ bread
-    return result
+    """The jackknife over blocks of time, the prior beside it; as in `regression.covariance`."""
+    parts = [block == k for k in range(int(block.max()) + 1)]
+    scores = np.stack([matrix[part].T @ residual[part] for part in parts])
+    curvatures = (matrix[part].T @ matrix[part] for part in parts)
+    whole = matrix.T @ matrix + problem.precision
+    return jackknife(whole, problem.precision, scores, curvatures)
 
 
 def _friction(problem: _Problem, p: Floats) -> tuple[dict[str, float], ...]:

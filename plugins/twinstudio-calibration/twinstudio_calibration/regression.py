@@ -4,7 +4,7 @@ Everything a fit, its cross-validation and its intervals need is in the products
 X'X, X'y, y'y of each block, so that a choice of columns costs one small solve.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -134,7 +134,9 @@ def cross_validated(
         parameters = fit(whole[0] - a, whole[1] - b)
         for j, joint in enumerate(joints):
             errors[k, j] = joint.weight**2 * squares(joint, parameters, fold)
-    return errors / np.array([[joint.count[fold].sum() for joint in joints] for fold in folds])
+    counts = np.array([[joint.count[fold].sum() for joint in joints] for fold in folds])
+    result: Floats = errors / counts
+    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,21 +183,20 @@ class Candidates:
         size, extra = len(prior.pull), joint.xx.shape[1] - len(place)
         where = np.concatenate([place, size + np.arange(extra)])
         self._folds = []
-        whole = self._total(others, slice(None), xx, xy, yy, where, size + extra)
+        whole = self._total(others, slice(None), (xx, xy, yy), where, size + extra)
         for fold in folds:
-            held = self._total(others, fold, xx, xy, yy, where, size + extra)
+            held = self._total(others, fold, (xx, xy, yy), where, size + extra)
             self._folds.append(self._fold(whole, held, size))
 
     @staticmethod
     def _total(
         others: Sequence[Selected],
         blocks: Index | slice,
-        xx: Floats,
-        xy: Floats,
-        yy: Floats,
+        joint: tuple[Floats, Floats, Floats],
         where: Index,
         size: int,
     ) -> tuple[Floats, Floats, Floats]:
+        xx, xy, yy = joint
         a, b = normal(others, blocks, size)
         a[where[:, None], where] += xx[blocks].sum(axis=0)
         right = np.repeat(b[:, None], xy.shape[2], axis=1)
@@ -262,20 +263,34 @@ def _positive_solve(a: Floats, b: Floats, positive: NDArray[np.bool_]) -> Floats
 def covariance(joints: Sequence[Selected], parameters: Floats, prior: Prior) -> Floats:
     """Covariance of the parameters, robust to residuals that are alike within a block.
 
-    The sandwich of the blocks' scores (Liang & Zeger, Biometrika 1986), scaled by
-    G / (G - 1) for G blocks, with the prior's own uncertainty beside it.
+    The delete-one jackknife over the blocks of time (CR3 of Bell & McCaffrey, Survey
+    Methodology 2002), with the prior's own uncertainty beside it.
     """
     size = len(parameters)
     a, _ = normal(joints, slice(None), size)
+    whole = a + prior.precision
     count = len(joints[0].yy)
     scores = np.zeros((count, size))
     for joint in joints:
         p = parameters[joint.place]
         scores[:, joint.place] += joint.weight**2 * (joint.xy - joint.xx @ p)
     scores -= scores.mean(axis=0)
-    inner = scores.T @ scores * (count / (count - 1)) + prior.precision
-    factor = cho_factor(a + prior.precision)
-    return np.asarray(cho_solve(factor, cho_solve(factor, inner).T))
+    curvatures = (normal(joints, np.array([k]), size)[0] for k in range(count))
+    return jackknife(whole, prior.precision, scores, curvatures)
+
+
+def jackknife(
+    whole: Floats, precision: Floats, scores: Floats, curvatures: Iterable[Floats]
+) -> Floats:
+    """Covariance from what each block adds to X'X (prior included in `whole`) and to X'r."""
+    count = len(scores)
+    moved = np.stack(
+        [np.linalg.solve(whole - own, score) for own, score in zip(curvatures, scores, strict=True)]
+    )
+    moved -= moved.mean(axis=0)
+    inverse = np.linalg.inv(whole)
+    result: Floats = moved.T @ moved * (count - 1) / count + inverse @ precision @ inverse
+    return result
 
 
 def quantile(blocks: int) -> float:

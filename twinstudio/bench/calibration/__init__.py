@@ -4,7 +4,7 @@ from importlib import import_module
 
 from twinstudio.bench.row import Row
 
-AREAS = ("thermal", "backlash", "drift", "demo", "friction", "arm")
+AREAS = ("rigid", "thermal", "backlash", "drift", "demo", "friction", "arm")
 """Modules here with a function ``rows``."""
 
 
