@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from twinstudio.plugin import api
 from twinstudio_calibration.arm_model import Source, even, target_of
-from twinstudio_calibration.logs import JointLog, joint_logs
+from twinstudio_calibration.logs import JointLog
 from twinstudio_calibration.motion import low_pass, motion_of
 from twinstudio_calibration.rigid_body import RigidBody
 
@@ -31,24 +31,6 @@ def model_findings(body: RigidBody) -> list[api.Finding]:
     """Links whose inertial parameters no body has."""
     hint = "mend the model's inertial tags; until then mass and centre alone are the prior"
     return [api.Finding(text, hint=hint) for text in body.absurd.values()]
-
-
-def logs_or_findings(
-    logs: api.Logs, joints: Sequence[str]
-) -> tuple[dict[str, JointLog], list[api.Finding]]:
-    """The joints' logs; a finding in their place where a joint is not in one."""
-    try:
-        return joint_logs(logs, joints), []
-    except api.PluginError as error:
-        return {}, [api.Finding(error.what, fatal=True, hint=error.hint)]
-
-
-def readings(logs: Sequence[JointLog]) -> list[api.Finding]:
-    """Nothing to calibrate from."""
-    if logs:
-        return []
-    hint = "record joint.position, and joint.effort or joint.current"
-    return [api.Finding("no log has joint positions", fatal=True, hint=hint)]
 
 
 def limit_findings(body: RigidBody, log: JointLog) -> list[api.Finding]:

@@ -18,7 +18,7 @@ from twinstudio_calibration.friction_axes import (
     whole_mass,
 )
 from twinstudio_calibration.linearised import linear
-from twinstudio_calibration.logs import Floats, JointLog, joint_logs
+from twinstudio_calibration.logs import Floats, JointLog, joint_logs, logs_or_findings
 from twinstudio_calibration.rigid_body import RigidBody, rigid_body
 from twinstudio_calibration.simulation import Drive, Record, rollout
 from twinstudio_calibration.telemetry import defects
@@ -53,10 +53,9 @@ class ClosedLoop(api.Calibrator[Params]):
 
     def check(self, logs: api.Logs, scene: api.Scene, params: Params) -> Sequence[api.Finding]:
         """Defects, commands of position, and efforts that follow from them."""
-        found = joint_logs(logs, scene.robot.joints)
-        if not found:
-            text, hint = "no log has joint positions", "record position, effort and command"
-            return [api.Finding(text, fatal=True, hint=hint)]
+        found, absent = logs_or_findings(logs, scene.robot.joints, "position, effort and command")
+        if absent:
+            return absent
         body = rigid_body(scene)
         log = next(iter(found.values()))
         needs = ["command_position"]

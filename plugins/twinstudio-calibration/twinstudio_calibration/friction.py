@@ -12,7 +12,7 @@ from twinstudio_calibration.friction_axes import axes_of, longest, measured_effo
 from twinstudio_calibration.friction_fit import Fitted, Step
 from twinstudio_calibration.friction_law import LADDER, Axis, Floats, Law, Shape
 from twinstudio_calibration.friction_patch import patch_of
-from twinstudio_calibration.logs import JointLog, joint_logs
+from twinstudio_calibration.logs import JointLog, joint_logs, logs_or_findings
 from twinstudio_calibration.rigid_body import RigidBody, rigid_body
 from twinstudio_calibration.telemetry import defects
 
@@ -38,10 +38,11 @@ class FrictionLadder(api.Calibrator[Params]):
 
     def check(self, logs: api.Logs, scene: api.Scene, params: Params) -> Sequence[api.Finding]:  # noqa: ARG002
         """Defects of the log, and whether every joint slides both ways."""
-        found = joint_logs(logs, scene.robot.joints)
-        if not found:
-            text, hint = "no log has joint positions", "record position and effort of every joint"
-            return [api.Finding(text, fatal=True, hint=hint)]
+        found, absent = logs_or_findings(
+            logs, scene.robot.joints, "position and effort of every joint"
+        )
+        if absent:
+            return absent
         body = rigid_body(scene)
         log = next(iter(found.values()))
         needs = ["position"] if measured_effort(log, scene) is not None else ["effort"]

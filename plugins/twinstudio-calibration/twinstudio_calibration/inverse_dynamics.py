@@ -10,12 +10,13 @@ from twinstudio.plugin import api
 from twinstudio_calibration import arm_checks, arm_results, telemetry
 from twinstudio_calibration.arm_model import ArmModel, Source, compared, predict, target_of
 from twinstudio_calibration.arm_search import Wish, known_gain, model_of, search
-from twinstudio_calibration.logs import JointLog, advancing, joint_logs
+from twinstudio_calibration.logs import JointLog, advancing, joint_logs, logs_or_findings
 from twinstudio_calibration.rigid_body import RigidBody, rigid_body
 
 Floats = NDArray[np.float64]
 LEAST_SECONDS = 3.0
 LAGS = 20
+NEEDED = "joint.position, and joint.effort or joint.current"
 
 
 class Params(api.Params, frozen=True):
@@ -54,10 +55,10 @@ class InverseDynamics(api.Calibrator[Params]):
                 f"the scene has no joint '{unknown[0]}' to be counterbalanced",
                 hint=f"it has {', '.join(body.joints)}",
             )
-        told, absent = arm_checks.logs_or_findings(logs, scene.robot.joints)
+        told, absent = logs_or_findings(logs, scene.robot.joints, NEEDED)
         if absent:
             return absent
-        found = [*arm_checks.readings(list(told.values())), *arm_checks.model_findings(body)]
+        found = arm_checks.model_findings(body)
         source = source_of(told, params)
         for log in told.values():
             found += telemetry.defects(

@@ -9,7 +9,7 @@ import numpy as np
 from twinstudio.plugin import api
 from twinstudio_calibration import delays, stamps
 from twinstudio_calibration.delays import Delay, Response, Trace
-from twinstudio_calibration.logs import Floats, JointLog, advancing, joint_logs
+from twinstudio_calibration.logs import Floats, JointLog, advancing, joint_logs, logs_or_findings
 from twinstudio_calibration.telemetry import clock, garbage, order, too_short, units
 
 METHOD = "95 %, linearised, residuals correlated in time (Newey-West)"
@@ -41,10 +41,9 @@ class Latency(api.Calibrator[Params]):
 
     def check(self, logs: api.Logs, scene: api.Scene, params: Params) -> Sequence[api.Finding]:
         """Commands and responses that move, and whose clock the stamps are of."""
-        found = joint_logs(logs, scene.robot.joints)
-        if not found:
-            text, hint = "no log has joint positions", "record positions and commands"
-            return [api.Finding(text, fatal=True, hint=hint)]
+        found, absent = logs_or_findings(logs, scene.robot.joints, "positions and commands")
+        if absent:
+            return absent
         name, log = next(iter(found.items()))
         if len(log) < 50 or log.duration < max(LEAST_SECONDS, 3.0 * params.longest):
             return [too_short(log, max(LEAST_SECONDS, 3.0 * params.longest))]

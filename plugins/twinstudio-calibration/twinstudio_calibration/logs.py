@@ -110,6 +110,22 @@ def joint_logs(logs: api.Logs, joints: Sequence[str]) -> dict[str, JointLog]:
     }
 
 
+def logs_or_findings(
+    logs: api.Logs, joints: Sequence[str], record: str
+) -> tuple[dict[str, JointLog], list[api.Finding]]:
+    """The joints' logs; without any, or where one lacks a joint, a finding in their place.
+
+    record: what to record, for the finding's hint.
+    """
+    try:
+        found = joint_logs(logs, joints)
+    except api.PluginError as error:
+        return {}, [api.Finding(error.what, fatal=True, hint=error.hint)]
+    if not found:
+        return {}, [api.Finding("no log has joint positions", fatal=True, hint=f"record {record}")]
+    return found, []
+
+
 def advancing(log: JointLog) -> JointLog:
     """The log without samples whose time does not advance, or that have no position.
 

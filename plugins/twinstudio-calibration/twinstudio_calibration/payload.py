@@ -10,7 +10,7 @@ from twinstudio.plugin import api
 from twinstudio_calibration import arm_checks, arm_results, inverse_dynamics, telemetry
 from twinstudio_calibration.arm_search import Wish, model_of, search
 from twinstudio_calibration.bodies import nearest_real
-from twinstudio_calibration.logs import advancing, joint_logs
+from twinstudio_calibration.logs import advancing, joint_logs, logs_or_findings
 from twinstudio_calibration.payload_fit import PayloadFit, fit_payload, loaded, with_payload
 from twinstudio_calibration.rigid_body import RigidBody, centre_and_inertia, moved, rigid_body
 
@@ -54,12 +54,11 @@ class PayloadIdentification(api.Calibrator[Params]):
     def check(self, logs: api.Logs, scene: api.Scene, params: Params) -> Sequence[api.Finding]:
         """Defects of every log, excitation, and whether the scale of currents is known."""
         body = rigid_body(scene)
-        told, absent = arm_checks.logs_or_findings(logs, scene.robot.joints)
+        told, absent = logs_or_findings(logs, scene.robot.joints, inverse_dynamics.NEEDED)
         if absent:
             return absent
         source = inverse_dynamics.source_of(told, params)
-        needed = [told[name] for name in (LOADED, UNLOADED) if name in told]
-        found = [*arm_checks.readings(needed), *arm_checks.model_findings(body)]
+        found = arm_checks.model_findings(body)
         for name, log in told.items():
             least = inverse_dynamics.LEAST_SECONDS
             defects = telemetry.defects(
