@@ -8,6 +8,8 @@ python_packages
 system_libraries with-xvfb || fail "the window's tests need these libraries"
 cd "$ROOT"
 export PYTHONDONTWRITEBYTECODE=1
+# As in jobs: the matrices of the fits are small, and threads would mostly wait for each other.
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # A check that fails does not keep the others from running; the last lines name all that failed.
 failed=()

@@ -118,7 +118,7 @@ def test_that_an_absent_mesh_of_the_ur10e_is_one_line_that_names_it(tmp_path, mo
     [
         ("[twin]", "[twin]\nbehnd = 0.1", ("twin.behnd", "behind")),
         ('behind = "50 ms"', 'behind = "50 mm"', ("twin.behind", "'50 mm'", "a length")),
-        ('behind = "50 ms"', 'behind = "5 s"', ("twin.behind", "<= 2")),
+        ('behind = "50 ms"', 'behind = "5 s"', ("twin.behind", "at most 2")),
         ('home = ["0 mm"]', 'home = ["0 mm", 0.0]', ("robot.home", "expected 1 values", "got 2")),
         ('"emps_axis.urdf"', '"gone.urdf"', ("robot.model", "gone.urdf")),
         ('mode = "commanded"', 'mode = "leading"', ("twin.mode", "leading")),

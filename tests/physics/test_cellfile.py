@@ -80,7 +80,7 @@ def test_that_one_value_holds_for_all_joints():
         ("[0.1, 0.2]", '["0.1 N m"]', ("motor.armature[0]", "a torque")),
         ("[0.1, 0.2]", "[0.1, 0.2, 0.3]", ("motor.armature", "2, one a joint, got 3")),
         ("[0.1, 0.2]", "[]", ("motor.armature", "got 0")),
-        ("[0.1, 0.2]", "[-0.1]", ("motor.armature[0]", ">= 0")),
+        ("[0.1, 0.2]", "[-0.1]", ("motor.armature[0]", "at least 0")),
         ("stiffness = [100]", "stiffness = [0]", ("controller.stiffness", "above 0")),
         ("stiffness = [100]\n", "", ("'controller.stiffness' is missing",)),
         ('"10 deg", 0.2', '"10 deg"', ("program[0].to", "2 values", "got 1")),

@@ -1,7 +1,6 @@
 """Friction that drifts from run to run is found by free runs under the commanded torque."""
 
 import math
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from twinstudio_calibration import session_model as model
 from twinstudio_calibration.session_friction import Params, SessionFriction
 
-from twinstudio.bench.calibration import drift as bench
 from twinstudio.model.block import Block
 from twinstudio.model.results import Patch, Scalar, Table
 from twinstudio.model.signals import Layout, joint_signals
@@ -127,11 +125,3 @@ def test_that_runs_without_torque_or_with_uneven_samples_are_refused(
     assert any("lacks commanded torques" in text for text in fatal(broken))
     silent = {name: b.select(("joint.position", "joint.velocity")) for name, b in session.items()}
     assert any("has no command" in text for text in fatal(silent))
-
-
-@pytest.mark.data
-def test_that_a_real_session_runs_freely_within_its_spread(data: Path) -> None:
-    assert data.is_dir()
-    rows = {row.name: row for row in bench.rows()}
-    for name in ("mean", "interleaved", "statistical"):
-        assert rows[f"drift.schunk.{name}"].figure <= 1.0
