@@ -34,7 +34,7 @@ class Child:
             stderr=subprocess.PIPE,
             bufsize=0,
             start_new_session=True,
-            env=_environment(),
+            env=environment(),
         )
         for stream in (self.events, self.output):
             os.set_blocking(stream.fileno(), False)
@@ -162,7 +162,7 @@ def _reason(name: str) -> str:
     return reasons.get(name, "")
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """What makes the same numbers come out again: one thread, and sets in one order."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return {
