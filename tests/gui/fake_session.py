@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from gui.fake_workshop import FakeWorkshop
@@ -321,3 +322,19 @@ class FakeSession:
 def _filled(values: np.ndarray | None) -> np.ndarray:
     assert values is not None
     return values
+
+
+@dataclass
+class AnsweringSession(FakeSession):
+    """A fake session; `answers` are what its commands return or raise."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.answers: dict[str, Any] = {}
+
+    def run(self, command: str, **args: object) -> object:
+        self.ran.append((command, args))
+        answer = self.answers.get(command)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(**args) if callable(answer) else answer

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from gui.test_plugin_docks import Bench, ShopSession, pick
+from gui.fake_session import AnsweringSession
+from gui.test_plugin_docks import Bench, pick
 from PySide6.QtWidgets import QApplication
 
 from twinstudio.gui.bridge import Bridge
@@ -27,7 +28,7 @@ PATIENCE = 60.0
 def main(plugin: str, field: str, value: str) -> None:
     """Fill in one `field` of the form of `plugin`, run it, and print its results."""
     application = QApplication([])
-    session = ShopSession()
+    session = AnsweringSession()
     shop = Workshop(load_scene("panda_cell"), Journal(), Places())
     session.workshop = shop
 

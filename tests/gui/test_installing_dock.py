@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gui.fake_session import FakeSession
+from gui.fake_session import AnsweringSession, FakeSession
 from gui.fake_workshop import FakeWorkshop, entry, job
 from install_helpers import Bench as Pip
 from install_helpers import children, slow_project, throw_away, wait_for, wheel_of
@@ -41,26 +41,10 @@ PLANNED = InstallView(
 
 
 @dataclass
-class Answering(FakeSession):
-    """A fake session; `answers` are what its commands return or raise."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.answers: dict[str, Any] = {}
-
-    def run(self, command: str, **args: object) -> object:
-        self.ran.append((command, args))
-        answer = self.answers.get(command)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer(**args) if callable(answer) else answer
-
-
-@dataclass
 class Desk:
     """The docks on a session, with ticks by hand."""
 
-    session: Answering
+    session: AnsweringSession
     bridge: Bridge
     docks: Workbench
     qtbot: QtBot
@@ -92,7 +76,7 @@ class Desk:
         plugins.table.select([plugins.model.key(r) for r in plugins.model.rows if r.id == plugin])
 
 
-def desk_on(session: Answering, qtbot: QtBot) -> Desk:
+def desk_on(session: AnsweringSession, qtbot: QtBot) -> Desk:
     bridge = Bridge(session)  # type: ignore[arg-type]
     docks = Workbench(bridge, LIGHT)
     for _, _, widget in docks.panels:
@@ -102,7 +86,7 @@ def desk_on(session: Answering, qtbot: QtBot) -> Desk:
 
 @pytest.fixture
 def desk(qtbot: QtBot) -> Iterator[Desk]:
-    made = desk_on(Answering(), qtbot)
+    made = desk_on(AnsweringSession(), qtbot)
     made.docks.plugins.resize(900, 320)
     made.docks.plugins.show()
     made.until(lambda: bool(made.docks.plugins.model.rows))
@@ -333,7 +317,7 @@ class PipWorkshop(FakeWorkshop):
 
 @pytest.fixture
 def real(pip: Pip, qtbot: QtBot) -> Iterator[Desk]:
-    session = Answering()
+    session = AnsweringSession()
     session.workshop = PipWorkshop(pip)
     session.answers = {
         "plugin.install": pip.installing.install,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gui.fake_session import FakeSession
+from gui.fake_session import AnsweringSession, FakeSession
 from gui.fake_workshop import RESULTS, FakeWorkshop, entry, job, run_of
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -79,26 +79,10 @@ def commands() -> list[type[api.Command[Params]]]:
 
 
 @dataclass
-class ShopSession(FakeSession):
-    """A fake session with a workshop; `answers` are what its commands return or raise."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.answers: dict[str, Any] = {}
-
-    def run(self, command: str, **args: object) -> object:
-        self.ran.append((command, args))
-        answer = self.answers.get(command)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer(**args) if callable(answer) else answer
-
-
-@dataclass
 class Bench:
     """The three docks side by side, with ticks by hand."""
 
-    session: ShopSession
+    session: AnsweringSession
     bridge: Bridge
     docks: Workbench
 
@@ -114,7 +98,7 @@ class Bench:
 
 @pytest.fixture
 def bench(qtbot: QtBot) -> Iterator[Bench]:
-    session = ShopSession()
+    session = AnsweringSession()
     bridge = Bridge(session)  # type: ignore[arg-type]
     docks = Workbench(bridge, LIGHT)
     for _, _, widget in docks.panels:
@@ -628,7 +612,7 @@ def real(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     folder.mkdir()
     (folder / "gain.py").write_text(PLUGIN)
     shutil.copytree(Path(load_scene("emps_axis").folder), tmp_path / "scene")
-    session = ShopSession()
+    session = AnsweringSession()
     shop = Workshop(
         load_scene(tmp_path / "scene"), Journal(), Places(folders=(str(folder),), installed=False)
     )

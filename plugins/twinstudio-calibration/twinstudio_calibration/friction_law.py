@@ -7,7 +7,7 @@ spring that gives way (Maxwell slip), or with a smooth law tanh((v + shift) / wi
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,18 +29,7 @@ Rung = Literal[
     "quadratic",
     "ripple",
 ]
-LADDER: tuple[Rung, ...] = (
-    "viscous",
-    "asymmetric",
-    "Stribeck",
-    "presliding",
-    "smooth",
-    "load",
-    "Stribeck load",
-    "temperature",
-    "quadratic",
-    "ripple",
-)
+LADDER: tuple[Rung, ...] = get_args(Rung)
 """The order in which richer laws are tried on top of Coulomb's."""
 _RUN_UP = 0.1
 """A log that starts in motion is taken to have moved like that for so long before, s."""
