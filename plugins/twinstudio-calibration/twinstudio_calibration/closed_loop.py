@@ -19,6 +19,7 @@ from twinstudio_calibration.friction_axes import (
 )
 from twinstudio_calibration.linearised import linear
 from twinstudio_calibration.logs import Floats, JointLog, joint_logs, logs_or_findings
+from twinstudio_calibration.naming import Naming
 from twinstudio_calibration.rigid_body import RigidBody, rigid_body
 from twinstudio_calibration.simulation import Drive, Record, rollout
 from twinstudio_calibration.telemetry import defects
@@ -234,52 +235,13 @@ def guess(record: Record) -> tuple[Drive, float]:
     return drive, 1.0 - (off / float(np.std(record.effort[inside]))) ** 2
 
 
-_UNITS = {
-    "mass": ("kg m^2", "kg"),
-    "coulomb": ("N m", "N"),
-    "viscous": ("N m s/rad", "N s/m"),
-    "offset": ("N m", "N"),
-    "breakaway": ("N m", "N"),
-    "stribeck": ("rad/s", "m/s"),
-    "travel": ("rad", "m"),
-    "stiffness": ("N m/rad", "N/m"),
-    "damping": ("N m s/rad", "N s/m"),
-    "limit": ("N m", "N"),
-    "delay": ("s", "s"),
-    "lag": ("s", "s"),
-    "feed": ("1", "1"),
-}
-_TITLES = {
-    "mass": "inertia beside the model",
-    "travel": "presliding travel",
-    "stribeck": "Stribeck speed",
-    "stiffness": "controller stiffness",
-    "damping": "controller damping",
-    "limit": "effort limit",
-    "delay": "command delay",
-    "lag": "effort delay",
-    "feed": "velocity feedforward",
-}
-
-
 def scalars(joint: str, found: Found, revolute: bool) -> Sequence[api.Scalar]:
     """Every free parameter with its interval."""
-    results = []
-    for name, deviation in zip(found.free, found.deviation, strict=True):
-        value = float(getattr(found.drive, name))
-        half = 1.96 * float(deviation)
-        told = math.isfinite(half)
-        results.append(
-            api.Scalar(
-                name=f"{_TITLES.get(name, name)} of {joint}",
-                value=value,
-                unit=_UNITS[name][0 if revolute else 1],
-                low=value - half if told else -math.inf,
-                high=value + half if told else math.inf,
-                note=METHOD if told else "not identifiable from this log",
-            )
-        )
-    return results
+    naming = Naming(joint, revolute, METHOD, delay="command delay")
+    return [
+        naming.scalar(name, float(getattr(found.drive, name)), float(deviation))
+        for name, deviation in zip(found.free, found.deviation, strict=True)
+    ]
 
 
 def score(

@@ -1,6 +1,5 @@
 """Friction of every joint: the ladder of laws, climbed as far as held-out data justify."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from twinstudio_calibration.friction_fit import Fitted, Step
 from twinstudio_calibration.friction_law import LADDER, Axis, Floats, Law, Shape
 from twinstudio_calibration.friction_patch import patch_of
 from twinstudio_calibration.logs import JointLog, joint_logs, logs_or_findings
+from twinstudio_calibration.naming import Naming
 from twinstudio_calibration.rigid_body import RigidBody, rigid_body
 from twinstudio_calibration.telemetry import defects
 
@@ -162,53 +162,14 @@ def scenes_law(scene: api.Scene, body: RigidBody, joint: int) -> Fitted:
     return Fitted(Law(("viscous",)), np.array([mass, *values]), np.zeros((0, 0)), np.zeros(0), 0.0)
 
 
-_UNITS = {
-    "mass": ("kg m^2", "kg"),
-    "offset": ("N m", "N"),
-    "coulomb": ("N m", "N"),
-    "viscous": ("N m s/rad", "N s/m"),
-    "viscous_asymmetric": ("N m s/rad", "N s/m"),
-    "extra": ("N m", "N"),
-    "ripple_sine": ("N m", "N"),
-    "ripple_cosine": ("N m", "N"),
-    "delay": ("s", "s"),
-    "travel": ("rad", "m"),
-    "width": ("rad/s", "m/s"),
-    "shift": ("rad/s", "m/s"),
-    "stribeck": ("rad/s", "m/s"),
-}
-"""Unit of a revolute and of a prismatic joint; of all others 1."""
-_TITLES = {
-    "mass": "inertia beside the model",
-    "extra": "breakaway beyond coulomb",
-    "viscous_asymmetric": "viscous asymmetry",
-    "delay": "effort behind the motion",
-    "travel": "presliding travel",
-    "width": "width of the smooth sign",
-    "shift": "speed at which the smooth sign turns, negative",
-    "stribeck": "Stribeck speed",
-    "exponent": "Stribeck exponent",
-    "order": "ripple order",
-}
-
-
 def scalars(joint: str, fitted: Fitted, revolute: bool) -> Iterable[api.Scalar]:
     """Every number of the law with its interval."""
     law = fitted.law
     shape = {name: getattr(law.shape, name) for name in law.free()}
     numbers = dict(zip(law.names, fitted.values, strict=True)) | shape
+    naming = Naming(joint, revolute, METHOD, delay="effort behind the motion")
     for name, value in numbers.items():
-        deviation = fitted.deviation(name)
-        told = math.isfinite(deviation)
-        half = 1.96 * deviation
-        yield api.Scalar(
-            name=f"{_TITLES.get(name, name)} of {joint}",
-            value=float(value),
-            unit=_UNITS.get(name, ("1", "1"))[0 if revolute else 1],
-            low=float(value) - half if told else -math.inf,
-            high=float(value) + half if told else math.inf,
-            note=METHOD if told else "not identifiable from this log",
-        )
+        yield naming.scalar(name, float(value), fitted.deviation(name))
 
 
 def rungs_table(joint: str, steps: Sequence[Step]) -> api.Table:
